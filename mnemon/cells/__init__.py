@@ -1,0 +1,17 @@
+"""Every memory architecture, one file each, behind one contract."""
+
+from ._contract import BATCH_AXIS as BATCH_AXIS
+from ._contract import AbstractCell as AbstractCell
+from ._registry import CELLS as CELLS
+from ._registry import CellEntry as CellEntry
+from ._registry import cell_entry as cell_entry
+from ._registry import cell_options as cell_options
+from ._registry import count_parameters as count_parameters
+from ._registry import fit_size as fit_size
+from ._registry import make_cell as make_cell
+from .gru import GRU as GRU
+from .janet import JANET as JANET
+from .lstm import LSTM as LSTM
+from .nru import NRU as NRU
+from .rnn import RNN as RNN
+from .stack import Stack as Stack

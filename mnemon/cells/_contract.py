@@ -1,0 +1,59 @@
+"""The one contract that every memory architecture keeps."""
+
+import abc
+from typing import Any, Generic, TypeVar, final
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+State = TypeVar("State")
+Drive = TypeVar("Drive")
+Key = PRNGKeyArray | None
+
+
+class AbstractCell(eqx.Module, Generic[State, Drive]):
+    """One step of one recurrent network, for ONE example: no batch axis, no time axis.
+
+    A cell splits its step in what depends on the input alone (`drive`, which [`unroll`][mnemon.unroll] computes
+    for all steps in one product) and the recurrence (`step`). Its state is a named record of arrays; whatever
+    an objective or a lens may want to see (read weights, log-probabilities of discrete choices) is part of it.
+
+    `key` is the only source of randomness. With a key the cell behaves as in training (it samples, drops, uses
+    batch statistics); with `key=None` it is deterministic (it takes means, modes, population statistics).
+    The batch axis of the surrounding `unroll` has the name [`BATCH_AXIS`][], for the cells that need statistics
+    over the batch.
+    """
+
+    input_size: eqx.AbstractVar[int]
+    output_size: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def init_state(self) -> State:
+        """The state before the first step."""
+
+    @abc.abstractmethod
+    def drive(self, x: Float[Array, " input"]) -> Drive:
+        """All that depends on the input alone."""
+
+    @abc.abstractmethod
+    def step(self, state: State, drive: Drive, *, key: Key = None) -> tuple[State, Float[Array, " output"]]:
+        """The recurrence: next state and output."""
+
+    def prepare(self) -> "AbstractCell[State, Any]":
+        """The same cell with all that depends on the parameters alone already computed.
+
+        `unroll` calls it once, before the loop. A cell whose matrices are functions of its parameters (a matrix
+        exponential, sines of angles) overrides it; for all others it is the cell itself.
+        """
+        return self
+
+    @final
+    def __call__(
+        self, state: State, x: Float[Array, " input"], *, key: Key = None
+    ) -> tuple[State, Float[Array, " output"]]:
+        """One step from the raw input: `step(state, drive(x))`."""
+        prepared = self.prepare()
+        return prepared.step(state, prepared.drive(x), key=key)
+
+
+BATCH_AXIS = "batch"

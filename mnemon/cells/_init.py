@@ -1,0 +1,44 @@
+"""Initialisers and small parts shared by the cells. Matrices are stored as [inputs, outputs]: `x @ W`."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+
+def glorot_normal(key: PRNGKeyArray, inputs: int, outputs: int, gain: float = 1.0) -> Float[Array, "i o"]:
+    """Normal with standard deviation gain * sqrt(2 / (inputs + outputs))."""
+    return gain * jnp.sqrt(2.0 / (inputs + outputs)) * jax.random.normal(key, (inputs, outputs))
+
+
+def orthogonal(key: PRNGKeyArray, size: int, blocks: int = 1) -> Float[Array, "size columns"]:
+    """`blocks` square orthogonal matrices side by side (one for each gate)."""
+    matrices = jax.random.orthogonal(key, size, (blocks,))
+    return jnp.concatenate(list(matrices), axis=-1)
+
+
+def uniform(key: PRNGKeyArray, shape: tuple[int, ...], bound: float) -> Array:
+    """Uniform in [-bound, bound]."""
+    return jax.random.uniform(key, shape, minval=-bound, maxval=bound)
+
+
+def chrono_bias(key: PRNGKeyArray, size: int, horizon: int) -> Float[Array, " size"]:
+    """Forget-gate biases log U[1, horizon - 1] (thesis eq. 2.28): time constants up to `horizon`."""
+    return jnp.log(jax.random.uniform(key, (size,), minval=1.0, maxval=float(max(horizon - 1, 1))))
+
+
+class LayerNorm(eqx.Module):
+    """Layer normalisation over a vector: gain * (x - mean) / sqrt(var + eps) + shift (thesis 2.75-2.77)."""
+
+    gain: Float[Array, " size"]
+    shift: Float[Array, " size"]
+    eps: float = eqx.field(static=True)
+
+    def __init__(self, size: int, *, gain: float = 1.0, eps: float = 1e-5):
+        self.gain = jnp.full((size,), gain)
+        self.shift = jnp.zeros((size,))
+        self.eps = eps
+
+    def __call__(self, x: Float[Array, " size"]) -> Float[Array, " size"]:
+        centred = x - jnp.mean(x)
+        return self.gain * centred * jax.lax.rsqrt(jnp.mean(centred**2) + self.eps) + self.shift

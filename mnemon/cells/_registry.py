@@ -1,0 +1,165 @@
+"""Every cell by name. A new cell is one file and one entry here."""
+
+import dataclasses
+import inspect
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+from jaxtyping import PRNGKeyArray, PyTree
+
+from .._errors import require, unknown
+from ._contract import AbstractCell
+from .gru import GRU
+from .janet import JANET
+from .lstm import LSTM
+from .nru import NRU
+from .rnn import RNN
+
+
+@dataclasses.dataclass(frozen=True)
+class CellEntry:
+    """A cell under a name, or a preset of one (a cell with some options set)."""
+
+    name: str
+    cell: type[AbstractCell]
+    family: str
+    paper: str
+    # Options of the constructor that this name stands for. The sizes are those of the thesis's copying
+    # experiment, or make about as many parameters (23.5k) with 10 inputs and 9 outputs.
+    options: Mapping[str, Any]
+    # The option that takes the longest dependency of the task (chrono initialisation).
+    horizon_option: str | None = None
+    # What a parameter budget changes, and the values it can take.
+    size_option: str = "hidden_size"
+    sizes: Sequence[int] = range(1, 1 << 16)
+
+
+CELLS: dict[str, CellEntry] = {
+    entry.name: entry
+    for entry in [
+        CellEntry("rnn", RNN, "plain", "Elman 1990", {"hidden_size": 144}),
+        CellEntry(
+            "rnn-orth",
+            RNN,
+            "plain",
+            "Saxe et al. 2014",
+            {"hidden_size": 143, "activation": "relu", "init": "orthogonal", "layer_norm": True},
+        ),
+        CellEntry(
+            "rnn-id",
+            RNN,
+            "plain",
+            "Le et al. 2015",
+            {"hidden_size": 143, "activation": "relu", "init": "identity", "layer_norm": True},
+        ),
+        CellEntry("lstm", LSTM, "gated", "Hochreiter & Schmidhuber 1997", {"hidden_size": 70, "peepholes": True}),
+        CellEntry(
+            "lstm-chrono",
+            LSTM,
+            "gated",
+            "Tallec & Ollivier 2018",
+            {"hidden_size": 70, "peepholes": True},
+            horizon_option="chrono",
+        ),
+        CellEntry("gru", GRU, "gated", "Cho et al. 2014", {"hidden_size": 82}),
+        CellEntry(
+            "janet",
+            JANET,
+            "gated",
+            "van der Westhuizen & Lasenby 2018",
+            {"hidden_size": 101, "beta": 0.0},
+            horizon_option="chrono",
+        ),
+        CellEntry(
+            "nru",
+            NRU,
+            "additive",
+            "Chandar et al. 2019",
+            {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
+        ),
+    ]
+}
+
+
+def cell_entry(name: str) -> CellEntry:
+    """The entry of a name.
+
+    >>> cell_entry("lstn")
+    Traceback (most recent call last):
+    mnemon._errors.UnknownName: unknown cell 'lstn': did you mean 'lstm' or 'lstm-chrono'?
+    """
+    if name not in CELLS:
+        raise unknown("cell", name, CELLS)
+    return CELLS[name]
+
+
+def cell_options(entry: CellEntry) -> dict[str, inspect.Parameter]:
+    """The options of an entry: the parameters of the constructor, with the defaults that the entry stands for."""
+    parameters = dict(inspect.signature(entry.cell).parameters)
+    del parameters["input_size"], parameters["key"]
+    return {
+        name: parameter.replace(default=entry.options.get(name, parameter.default))
+        for name, parameter in parameters.items()
+    }
+
+
+def make_cell(
+    name: str, input_size: int, *, key: PRNGKeyArray, horizon: int | None = None, **options: Any
+) -> AbstractCell:
+    """A cell by name.
+
+    **Arguments:**
+
+    - `name`: a registered name, see `mnemon cells`.
+    - `input_size`: size of its input.
+    - `key`: for its initial parameters.
+    - `horizon`: longest dependency of the task, for the names that stand for chrono initialisation.
+    - `options`: options of the constructor, on top of those that the name stands for.
+
+    >>> import jax
+    >>> make_cell("nru", 10, hidden_size=20, key=jax.random.key(0)).output_size
+    20
+    """
+    entry = cell_entry(name)
+    known = cell_options(entry)
+    for option in options:
+        if option not in known:
+            raise unknown(f"option of {name}", option, known)
+    filled = dict(entry.options)
+    if entry.horizon_option is not None and horizon is not None:
+        filled[entry.horizon_option] = horizon
+    return entry.cell(input_size, **{**filled, **options}, key=key)
+
+
+def count_parameters(tree: PyTree) -> int:
+    """Number of trained numbers."""
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, _is_trained)))
+
+
+def _is_trained(leaf: Any) -> bool:
+    return eqx.is_inexact_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def fit_size(name: str, budget: int, input_size: int, output_size: int, **options: Any) -> dict[str, Any]:
+    """The options that bring a cell with a linear readout closest to `budget` parameters.
+
+    >>> fit_size("lstm", 23_500, input_size=10, output_size=9)["hidden_size"]
+    70
+    """
+    entry = cell_entry(name)
+
+    def count(size: int) -> int:
+        cell = eqx.filter_eval_shape(
+            lambda key: make_cell(name, input_size, key=key, **{**options, entry.size_option: size}),
+            jax.random.key(0),
+        )
+        return count_parameters(cell) + (cell.output_size + 1) * output_size
+
+    smallest = count(entry.sizes[0])
+    require(budget >= smallest, "budget", budget, f"at least {smallest}, the smallest {name}", "budget=23500")
+    above = bisect_left(entry.sizes, budget, key=count)
+    near = entry.sizes[max(above - 1, 0) : above + 1]
+    return {**options, entry.size_option: min(near, key=lambda size: abs(count(size) - budget))}

@@ -1,0 +1,88 @@
+"""Gated recurrent unit (thesis 2.5)."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._errors import require
+from ._contract import AbstractCell, Key
+from ._init import glorot_normal, orthogonal
+
+
+class GRUState(NamedTuple):
+    """What a GRU carries."""
+
+    hidden: Float[Array, " hidden"]  # h_t
+
+
+class GRU(AbstractCell[GRUState, Array]):
+    r"""GRU, the reset gate applied before the matrix.
+
+    $$\begin{aligned}
+    z_t &= \sigma(x_t W_{xz} + h_{t-1} W_{hz} + b_z) \\
+    r_t &= \sigma(x_t W_{xr} + h_{t-1} W_{hr} + b_r) \\
+    \tilde h_t &= \tanh(x_t W_{xh} + (r_t \odot h_{t-1}) W_{hh} + b_h) \\
+    h_t &= (1 - z_t) \odot h_{t-1} + z_t \odot \tilde h_t
+    \end{aligned}$$
+
+    (thesis 2.30-2.33).
+
+    **Notes.** `torch.nn.GRU` and cuDNN apply the reset gate after the matrix, with a second bias:
+    `reset_after=True` does that, \(\tilde h_t = \tanh(x_t W_{xh} + b_h + r_t \odot (h_{t-1} W_{hh} + c_h))\).
+
+    >>> import jax
+    >>> cell = GRU(3, 5, key=jax.random.key(0))
+    >>> state, y = cell(cell.init_state(), jax.numpy.ones(3))
+    >>> y.shape
+    (5,)
+    """
+
+    input_weights: Float[Array, "input gates"]  # W_xz | W_xr | W_xh
+    gate_weights: Float[Array, "hidden two_hidden"]  # W_hz | W_hr
+    candidate_weights: Float[Array, "hidden hidden"]  # W_hh
+    bias: Float[Array, " gates"]  # b_z | b_r | b_h
+    candidate_bias: Float[Array, " hidden"] | None  # c_h, only with reset_after
+    input_size: int = eqx.field(static=True)
+    output_size: int = eqx.field(static=True)
+
+    def __init__(self, input_size: int, hidden_size: int, *, reset_after: bool = False, key: PRNGKeyArray):
+        """**Arguments:**
+
+        - `input_size`: size of x.
+        - `hidden_size`: size of h.
+        - `reset_after`: reset the product instead of the state, as cuDNN does.
+        - `key`: for the initial parameters.
+        """
+        require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
+        input_key, recurrent_key = jax.random.split(key)
+        self.input_weights = jnp.concatenate(
+            [glorot_normal(k, input_size, hidden_size) for k in jax.random.split(input_key, 3)], axis=1
+        )
+        recurrent = orthogonal(recurrent_key, hidden_size, blocks=3)
+        self.gate_weights = recurrent[:, : 2 * hidden_size]
+        self.candidate_weights = recurrent[:, 2 * hidden_size :]
+        self.bias = jnp.zeros((3 * hidden_size,))
+        self.candidate_bias = jnp.zeros((hidden_size,)) if reset_after else None
+        self.input_size, self.output_size = input_size, hidden_size
+
+    def init_state(self) -> GRUState:
+        return GRUState(jnp.zeros((self.output_size,), self.bias.dtype))
+
+    def drive(self, x: Float[Array, " input"]) -> Float[Array, " gates"]:
+        return x @ self.input_weights + self.bias
+
+    def step(
+        self, state: GRUState, drive: Float[Array, " gates"], *, key: Key = None
+    ) -> tuple[GRUState, Float[Array, " hidden"]]:
+        hidden = state.hidden
+        z, r = jnp.split(jax.nn.sigmoid(drive[: 2 * self.output_size] + hidden @ self.gate_weights), 2)
+        if self.candidate_bias is None:
+            recurrent = (r * hidden) @ self.candidate_weights
+        else:
+            recurrent = r * (hidden @ self.candidate_weights + self.candidate_bias)
+        candidate = jnp.tanh(drive[2 * self.output_size :] + recurrent)
+        hidden = (1 - z) * hidden + z * candidate
+        return GRUState(hidden), hidden

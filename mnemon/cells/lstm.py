@@ -1,0 +1,107 @@
+"""Long short-term memory (thesis 2.4)."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._errors import require
+from ._contract import AbstractCell, Key
+from ._init import chrono_bias, glorot_normal, orthogonal
+
+
+class LSTMState(NamedTuple):
+    """What an LSTM carries."""
+
+    hidden: Float[Array, " hidden"]  # h_t
+    cell: Float[Array, " hidden"]  # c_t
+
+
+class LSTM(AbstractCell[LSTMState, Array]):
+    r"""LSTM with a forget gate, optionally with peepholes.
+
+    $$\begin{aligned}
+    i_t &= \sigma(x_t W_{xi} + h_{t-1} W_{hi} + p_i \odot c_{t-1} + b_i) \\
+    f_t &= \sigma(x_t W_{xf} + h_{t-1} W_{hf} + p_f \odot c_{t-1} + b_f) \\
+    c_t &= f_t \odot c_{t-1} + i_t \odot \tanh(x_t W_{xc} + h_{t-1} W_{hc} + b_c) \\
+    o_t &= \sigma(x_t W_{xo} + h_{t-1} W_{ho} + p_o \odot c_t + b_o) \\
+    h_t &= o_t \odot \tanh(c_t)
+    \end{aligned}$$
+
+    The peephole terms p are there only with `peepholes=True` (thesis 2.23-2.27; without them 2.17-2.22).
+
+    **Notes.** b_f starts at `forget_bias`, or, with `chrono=T_max`, at log U[1, T_max - 1] and b_i at -b_f
+    (2.28-2.29). Peepholes start at U(0, 1) and recurrent matrices orthogonal, one for each gate, as in the
+    thesis's experiments.
+
+    >>> import jax
+    >>> cell = LSTM(3, 5, chrono=100, key=jax.random.key(0))
+    >>> state, y = cell(cell.init_state(), jax.numpy.ones(3))
+    >>> state.cell.shape
+    (5,)
+    """
+
+    input_weights: Float[Array, "input gates"]  # W_xi | W_xf | W_xo | W_xc
+    recurrent_weights: Float[Array, "hidden gates"]  # W_hi | W_hf | W_ho | W_hc
+    bias: Float[Array, " gates"]  # b_i | b_f | b_o | b_c
+    peepholes: Float[Array, "3 hidden"] | None  # p_i, p_f, p_o
+    input_size: int = eqx.field(static=True)
+    output_size: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        peepholes: bool = False,
+        forget_bias: float = 1.0,
+        chrono: int | None = None,
+        key: PRNGKeyArray,
+    ):
+        """**Arguments:**
+
+        - `input_size`: size of x.
+        - `hidden_size`: size of h and c.
+        - `peepholes`: let the gates see the cell.
+        - `forget_bias`: initial b_f.
+        - `chrono`: longest dependency T_max for chrono initialisation, instead of `forget_bias`.
+        - `key`: for the initial parameters.
+        """
+        require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
+        require(chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120")
+        input_key, recurrent_key, peephole_key, chrono_key = jax.random.split(key, 4)
+        self.input_weights = jnp.concatenate(
+            [glorot_normal(k, input_size, hidden_size) for k in jax.random.split(input_key, 4)], axis=1
+        )
+        self.recurrent_weights = orthogonal(recurrent_key, hidden_size, blocks=4)
+        zero = jnp.zeros((hidden_size,))
+        if chrono is None:
+            forget, write = jnp.full((hidden_size,), forget_bias), zero
+        else:
+            forget = chrono_bias(chrono_key, hidden_size, chrono)
+            write = -forget
+        self.bias = jnp.concatenate([write, forget, zero, zero])
+        self.peepholes = jax.random.uniform(peephole_key, (3, hidden_size)) if peepholes else None
+        self.input_size, self.output_size = input_size, hidden_size
+
+    def init_state(self) -> LSTMState:
+        zero = jnp.zeros((self.output_size,), self.bias.dtype)
+        return LSTMState(zero, zero)
+
+    def drive(self, x: Float[Array, " input"]) -> Float[Array, " gates"]:
+        return x @ self.input_weights + self.bias
+
+    def step(
+        self, state: LSTMState, drive: Float[Array, " gates"], *, key: Key = None
+    ) -> tuple[LSTMState, Float[Array, " hidden"]]:
+        i, f, o, candidate = jnp.split(drive + state.hidden @ self.recurrent_weights, 4)
+        if self.peepholes is not None:
+            i = i + self.peepholes[0] * state.cell
+            f = f + self.peepholes[1] * state.cell
+        cell = jax.nn.sigmoid(f) * state.cell + jax.nn.sigmoid(i) * jnp.tanh(candidate)
+        if self.peepholes is not None:
+            o = o + self.peepholes[2] * cell
+        hidden = jax.nn.sigmoid(o) * jnp.tanh(cell)
+        return LSTMState(hidden, cell), hidden

@@ -1,0 +1,58 @@
+"""A cell made of cells."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from .._errors import require
+from ._contract import AbstractCell, Key
+
+
+class Stack(AbstractCell[tuple, Any]):
+    """Cells on top of each other: each one's output at a step is the next one's input at the same step.
+
+    >>> import jax
+    >>> from mnemon.cells import GRU, LSTM
+    >>> lower, upper = jax.random.split(jax.random.key(0))
+    >>> cell = Stack(LSTM(3, 7, key=lower), GRU(7, 5, key=upper))
+    >>> state, y = cell(cell.init_state(), jax.numpy.ones(3))
+    >>> y.shape
+    (5,)
+    """
+
+    cells: tuple[AbstractCell, ...]
+    input_size: int = eqx.field(static=True)
+    output_size: int = eqx.field(static=True)
+
+    def __init__(self, *cells: AbstractCell):
+        require(len(cells) >= 1, "cells", cells, "at least one cell", "Stack(LSTM(3, 7, key=k), GRU(7, 5, key=k))")
+        for below, above in zip(cells, cells[1:], strict=False):
+            require(
+                above.input_size == below.output_size,
+                "input_size",
+                above.input_size,
+                f"the output size of the cell below, {below.output_size}",
+                f"{type(above).__name__}({below.output_size}, ...)",
+            )
+        self.cells = cells
+        self.input_size, self.output_size = cells[0].input_size, cells[-1].output_size
+
+    def prepare(self) -> "Stack":
+        return Stack(*(cell.prepare() for cell in self.cells))
+
+    def init_state(self) -> tuple:
+        return tuple(cell.init_state() for cell in self.cells)
+
+    def drive(self, x: Float[Array, " input"]) -> Any:
+        return self.cells[0].drive(x)
+
+    def step(self, state: tuple, drive: Any, *, key: Key = None) -> tuple[tuple, Float[Array, " output"]]:
+        keys = [None] * len(self.cells) if key is None else [jax.random.fold_in(key, n) for n in range(len(self.cells))]
+        after, output = self.cells[0].step(state[0], drive, key=keys[0])
+        states = [after]
+        for cell, before, cell_key in zip(self.cells[1:], state[1:], keys[1:], strict=True):
+            after, output = cell.step(before, cell.drive(output), key=cell_key)
+            states.append(after)
+        return tuple(states), output

@@ -1,0 +1,201 @@
+"""The time loop: the only one in the package."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from ._deferred import deferred_scan
+from ._errors import require
+from .cells._contract import BATCH_AXIS, AbstractCell, Key
+
+State = TypeVar("State")
+
+
+class Unrolled(NamedTuple):
+    """What [`unroll`][mnemon.unroll] returns."""
+
+    outputs: Float[Array, "batch time output"]  # zero where masked
+    state: Any  # the state after the last step, with a leading batch axis
+    observed: Any  # what `observe` returned, each array as [batch, time, ...]; None without it
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How the loop runs. It changes time and memory, never results (beyond rounding).
+
+    - `defer`: form the weight gradients after the loop, as one product each. Reverse-mode differentiation only.
+    - `remat`: keep only the states for the backward pass and compute the inside of each step again.
+    - `segment`: keep only one state for each so many steps, and compute a segment again when its turn comes.
+      Training memory then grows with T / segment + segment instead of T.
+    - `block`: run the batch in blocks of so many examples, one after another, so that large states stay in cache.
+    """
+
+    defer: bool = True
+    remat: bool = False
+    segment: int | None = None
+    block: int | None = None
+
+
+# Above this many bytes of saved intermediate values the loop keeps one state for each sqrt(T) steps.
+_SEGMENT_ABOVE_BYTES = 2**30
+
+
+def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
+    """The plan that [`unroll`][mnemon.unroll] takes for these sizes unless it is given one."""
+    prepared = eqx.filter_eval_shape(lambda c: c.prepare(), cell)
+    state = eqx.filter_eval_shape(lambda c: c.init_state(), prepared)
+    drive = eqx.filter_eval_shape(
+        lambda c: c.drive(jnp.zeros((cell.input_size,))), prepared
+    )
+    saved = batch * time * (2 * _bytes(state) + _bytes(drive))
+    large = saved > _SEGMENT_ABOVE_BYTES
+    return Plan(segment=math.ceil(math.sqrt(time)) if large else None)
+
+
+def _bytes(tree: PyTree) -> int:
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree) if hasattr(leaf, "dtype"))
+
+
+class _Steps(NamedTuple):
+    """What the loop consumes, one slice a step; absent parts are None."""
+
+    inputs: Array  # before `drive`, then the drive
+    mask: Array | None
+    reset: Array | None
+    key_data: Array | None
+
+
+def unroll(
+    cell: AbstractCell[State, Any],
+    inputs: Float[Array, "batch time input"],
+    *,
+    state: State | None = None,
+    lengths: Int[Array, " batch"] | None = None,
+    mask: Bool[Array, "batch time"] | None = None,
+    reset: Bool[Array, "batch time"] | None = None,
+    key: Key = None,
+    observe: Callable[[State], Any] | None = None,
+    truncate: int | None = None,
+    plan: Plan | None = None,
+) -> Unrolled:
+    """Run a cell over a batch of sequences.
+
+    **Arguments:**
+
+    - `cell`: any cell.
+    - `inputs`: the sequences, [batch, time, input].
+    - `state`: the state to start from, with a leading batch axis (the `state` of an earlier result); by default
+      `cell.init_state()` for each example.
+    - `lengths`: how many steps each example has. Steps beyond leave its state as it is and give output zero.
+    - `mask`: the same as a mask, True where a step is real. Give one of the two.
+    - `reset`: True where an example starts afresh, from `cell.init_state()`, before that step.
+    - `key`: with a key, cells that sample do; without, they are deterministic.
+    - `observe`: what to record of the state (of one example, after each step).
+    - `truncate`: stop gradients through the state every so many steps (truncated BPTT).
+    - `plan`: how to run, see [`Plan`][mnemon.Plan]; by default [`choose_plan`][mnemon.choose_plan].
+
+    **Returns:** outputs, final state and what was observed.
+
+    >>> import jax
+    >>> from mnemon.cells import LSTM
+    >>> cell = LSTM(3, 5, key=jax.random.key(0))
+    >>> result = unroll(cell, jax.numpy.ones((2, 7, 3)), observe=lambda state: state.cell)
+    >>> result.outputs.shape, result.state.hidden.shape, result.observed.shape
+    ((2, 7, 5), (2, 5), (2, 7, 5))
+    """
+    batch, time = inputs.shape[:2]
+    require(
+        inputs.shape[-1] == cell.input_size,
+        "inputs.shape",
+        inputs.shape,
+        f"[batch, time, {cell.input_size}], the input size of the cell",
+        f"jnp.zeros(({batch}, {time}, {cell.input_size}))",
+    )
+    require(time >= 1, "inputs.shape", inputs.shape, "at least one step", f"jnp.zeros((8, 100, {cell.input_size}))")
+    require(truncate is None or truncate >= 1, "truncate", truncate, "a positive number of steps", "truncate=32")
+    require(lengths is None or mask is None, "mask", "given", "either `lengths` or `mask`, not both", "lengths=lengths")
+    if lengths is not None:
+        mask = jnp.arange(time)[None] < lengths[:, None]
+    plan = choose_plan(cell, batch, time) if plan is None else plan
+    keys = None if key is None else jax.random.key_data(jax.random.split(key, (batch, time)))
+    if state is None:
+        state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), cell.init_state())
+    run = eqx.Partial(_run, cell, observe, truncate, plan)
+    steps = _Steps(inputs, mask, reset, keys)
+    if plan.block is None or plan.block >= batch:
+        return run(state, steps)
+    block = next(size for size in range(plan.block, 0, -1) if batch % size == 0)
+    blocked = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (state, steps))
+    result = jax.lax.map(lambda part: run(*part), blocked)
+    return jax.tree.map(lambda leaf: leaf.reshape(batch, *leaf.shape[2:]), result)
+
+
+def _run(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Unrolled:
+    """Run one block of the batch: `steps` as [batch, time, ...]."""
+    dynamic, static = eqx.partition(cell.prepare(), eqx.is_array)
+    fresh = None if steps.reset is None else cell.init_state()
+    steps = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), steps)
+
+    def one_example(cell, fresh, state, step: _Steps):
+        if step.reset is not None:
+            state = _where(step.reset, fresh, state)
+        key = None if step.key_data is None else jax.random.wrap_key_data(step.key_data)
+        after, output = cell.step(state, step.inputs, key=key)
+        if step.mask is not None:
+            after = _where(step.mask, after, state)
+            output = jnp.where(step.mask, output, jnp.zeros_like(output))
+        return after, (output, None if observe is None else observe(after))
+
+    def body(params, state, step):
+        dynamic, fresh = params
+        cell = eqx.combine(dynamic, static)
+        batched = jax.vmap(lambda s, x: one_example(cell, fresh, s, x), axis_name=BATCH_AXIS)
+        return batched(state, step)
+
+    def segment(params, state, steps: _Steps):
+        cell = eqx.combine(params[0], static)
+        steps = steps._replace(inputs=jax.vmap(jax.vmap(cell.drive))(steps.inputs))
+        if plan.defer:
+            return deferred_scan(body, params, state, steps, remat=plan.remat)
+        step = jax.checkpoint(body, prevent_cse=False) if plan.remat else body
+        return jax.lax.scan(lambda s, x: step(params, s, x), state, steps)
+
+    state, (outputs, observed) = _in_segments(segment, (dynamic, fresh), state, steps, truncate, plan.segment)
+    outputs, observed = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), (outputs, observed))
+    return Unrolled(outputs, state, observed)
+
+
+def _in_segments(segment, params, state, steps, truncate: int | None, remat_every: int | None):
+    """Run `segment` over the whole time axis, or over cuts of it that are recomputed or truncated."""
+    time = jax.tree.leaves(steps)[0].shape[0]
+    size = truncate or remat_every
+    if size is None or size >= time:
+        return segment(params, state, steps)
+
+    def cut(state, part):
+        if truncate is not None:
+            state = jax.lax.stop_gradient(state)
+        return segment(params, state, part)
+
+    def whole(state, part):
+        return segment(params, state, part)
+
+    if remat_every is not None:
+        cut, whole = jax.checkpoint(cut, prevent_cse=False), jax.checkpoint(whole)
+    # The first cut may be shorter. It is the one that passes gradients on to the state it started from.
+    head = time - (time - 1) // size * size
+    state, first = whole(state, jax.tree.map(lambda leaf: leaf[:head], steps))
+    parts = jax.tree.map(lambda leaf: leaf[head:].reshape(-1, size, *leaf.shape[1:]), steps)
+    state, rest = jax.lax.scan(cut, state, parts)
+    join = jax.tree.map(lambda a, b: jnp.concatenate([a, b.reshape(-1, *b.shape[2:])]), first, rest)
+    return state, join
+
+
+def _where(condition: Bool[Array, ""], yes: PyTree, no: PyTree) -> PyTree:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
