@@ -132,7 +132,11 @@ def fit(
             return None if checkpoints is None else checkpoints.save(done, state)
 
         def where(path: Path | None) -> str:
-            return "no checkpoint was kept (no folder was given)" if path is None else f"the last good checkpoint is {path}"
+            return (
+                "no checkpoint was kept (no folder was given)"
+                if path is None
+                else f"the last good checkpoint is {path}"
+            )
 
         while done < updates and not (stop_when_solved and solved):
             window_end = min(updates, (done // log_every + 1) * log_every)
