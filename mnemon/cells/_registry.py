@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -24,7 +24,7 @@ class CellEntry:
     """A cell under a name, or a preset of one (a cell with some options set)."""
 
     name: str
-    cell: Callable[..., AbstractCell]  # the class
+    cell: type[Any]  # a class of cells
     family: str
     paper: str
     # Options of the constructor that this name stands for. The sizes are those of the thesis's copying
