@@ -5,6 +5,7 @@ from ._contract import AbstractCell as AbstractCell
 from ._fixed import Fixed as Fixed
 from ._fixed import set_fixed as set_fixed
 from ._fixed import trained as trained
+from ._penalty import orthogonality_penalty as orthogonality_penalty
 from ._registry import CELLS as CELLS
 from ._registry import CellEntry as CellEntry
 from ._registry import cell_entry as cell_entry

@@ -68,6 +68,9 @@ class GRU(AbstractCell[GRUState, Array]):
         self.candidate_bias = jnp.zeros((hidden_size,)) if reset_after else None
         self.input_size, self.output_size = input_size, hidden_size
 
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return (*jnp.split(self.gate_weights, 2, axis=1), self.candidate_weights)
+
     def init_state(self) -> GRUState:
         return GRUState(jnp.zeros((self.output_size,), self.bias.dtype))
 

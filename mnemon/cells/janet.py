@@ -64,7 +64,9 @@ class JANET(AbstractCell[JANETState, Array]):
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
-        require(chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120")
+        require(
+            chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120"
+        )
         input_key, recurrent_key, chrono_key = jax.random.split(key, 3)
         self.input_weights = jnp.concatenate(
             [glorot_normal(k, input_size, hidden_size) for k in jax.random.split(input_key, 2)], axis=1
@@ -74,6 +76,9 @@ class JANET(AbstractCell[JANETState, Array]):
         self.bias = jnp.concatenate([forget, jnp.zeros((hidden_size,))])
         self.input_size, self.output_size = input_size, hidden_size
         self.beta = beta
+
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return tuple(jnp.split(self.recurrent_weights, 2, axis=1))
 
     def init_state(self) -> JANETState:
         return JANETState(jnp.zeros((self.output_size,), self.bias.dtype))

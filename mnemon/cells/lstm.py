@@ -70,7 +70,9 @@ class LSTM(AbstractCell[LSTMState, Array]):
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
-        require(chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120")
+        require(
+            chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120"
+        )
         input_key, recurrent_key, peephole_key, chrono_key = jax.random.split(key, 4)
         self.input_weights = jnp.concatenate(
             [glorot_normal(k, input_size, hidden_size) for k in jax.random.split(input_key, 4)], axis=1
@@ -85,6 +87,9 @@ class LSTM(AbstractCell[LSTMState, Array]):
         self.bias = jnp.concatenate([write, forget, zero, zero])
         self.peepholes = jax.random.uniform(peephole_key, (3, hidden_size)) if peepholes else None
         self.input_size, self.output_size = input_size, hidden_size
+
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return tuple(jnp.split(self.recurrent_weights, 4, axis=1))
 
     def init_state(self) -> LSTMState:
         zero = jnp.zeros((self.output_size,), self.bias.dtype)

@@ -85,6 +85,9 @@ class RNN(AbstractCell[RNNState, Array]):
         self.input_size, self.output_size = input_size, hidden_size
         self.activation = activation
 
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return (self.recurrent_weights,)
+
     def init_state(self) -> RNNState:
         return RNNState(jnp.zeros_like(self.bias))
 

@@ -27,7 +27,9 @@ class Stack(AbstractCell[tuple, Any]):
     output_size: int = eqx.field(static=True)
 
     def __init__(self, *cells: AbstractCell):
-        require(len(cells) >= 1, "cells", cells, "at least one cell", "Stack(LSTM(3, 7, key=k), GRU(7, 5, key=k))")
+        require(
+            len(cells) >= 1, "cells", cells, "at least one cell", "Stack(LSTM(3, 7, key=k), GRU(7, 5, key=k))"
+        )
         for below, above in zip(cells, cells[1:], strict=False):
             require(
                 above.input_size == below.output_size,
@@ -42,6 +44,15 @@ class Stack(AbstractCell[tuple, Any]):
     def prepare(self) -> "Stack":
         return Stack(*(cell.prepare() for cell in self.cells))
 
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return tuple(matrix for cell in self.cells for matrix in cell.recurrent_matrices())
+
+    def statistics(self, state: tuple) -> tuple:
+        return tuple(cell.statistics(part) for cell, part in zip(self.cells, state, strict=True))
+
+    def with_statistics(self, collected: tuple) -> "Stack":
+        return Stack(*(cell.with_statistics(part) for cell, part in zip(self.cells, collected, strict=True)))
+
     def init_state(self) -> tuple:
         return tuple(cell.init_state() for cell in self.cells)
 
@@ -49,7 +60,11 @@ class Stack(AbstractCell[tuple, Any]):
         return self.cells[0].drive(x)
 
     def step(self, state: tuple, drive: Any, *, key: Key = None) -> tuple[tuple, Float[Array, " output"]]:
-        keys = [None] * len(self.cells) if key is None else [jax.random.fold_in(key, n) for n in range(len(self.cells))]
+        keys = (
+            [None] * len(self.cells)
+            if key is None
+            else [jax.random.fold_in(key, n) for n in range(len(self.cells))]
+        )
         after, output = self.cells[0].step(state[0], drive, key=keys[0])
         states = [after]
         for cell, before, cell_key in zip(self.cells[1:], state[1:], keys[1:], strict=True):
