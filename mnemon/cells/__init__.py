@@ -18,4 +18,5 @@ from .janet import JANET as JANET
 from .lstm import LSTM as LSTM
 from .nru import NRU as NRU
 from .rnn import RNN as RNN
+from .sru import SRU as SRU
 from .stack import Stack as Stack

@@ -11,6 +11,11 @@ def glorot_normal(key: PRNGKeyArray, inputs: int, outputs: int, gain: float = 1.
     return gain * jnp.sqrt(2.0 / (inputs + outputs)) * jax.random.normal(key, (inputs, outputs))
 
 
+def glorot_uniform(key: PRNGKeyArray, inputs: int, outputs: int, gain: float = 1.0) -> Float[Array, "i o"]:
+    """Uniform in +-gain * sqrt(6 / (inputs + outputs))."""
+    return uniform(key, (inputs, outputs), gain * (6.0 / (inputs + outputs)) ** 0.5)
+
+
 def orthogonal(key: PRNGKeyArray, size: int, blocks: int = 1) -> Float[Array, "size columns"]:
     """`blocks` square orthogonal matrices side by side (one for each gate)."""
     matrices = jax.random.orthogonal(key, size, (blocks,))

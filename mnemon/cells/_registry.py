@@ -18,6 +18,7 @@ from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
 from .rnn import RNN
+from .sru import SRU
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +57,9 @@ CELLS: dict[str, CellEntry] = {
             "Le et al. 2015",
             {"hidden_size": 143, "activation": "relu", "init": "identity", "layer_norm": True},
         ),
-        CellEntry("lstm", LSTM, "gated", "Hochreiter & Schmidhuber 1997", {"hidden_size": 70, "peepholes": True}),
+        CellEntry(
+            "lstm", LSTM, "gated", "Hochreiter & Schmidhuber 1997", {"hidden_size": 70, "peepholes": True}
+        ),
         CellEntry(
             "lstm-chrono",
             LSTM,
@@ -79,7 +82,25 @@ CELLS: dict[str, CellEntry] = {
             NRU,
             "additive",
             "Chandar et al. 2019",
-            {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
+            {
+                "hidden_size": 80,
+                "memory_size": 64,
+                "heads": 4,
+                "heads_see_input": False,
+                "average_heads": True,
+            },
+        ),
+        CellEntry(
+            "sru",
+            SRU,
+            "additive",
+            "Oliva et al. 2017",
+            {
+                "hidden_size": 60,
+                "statistics_size": 55,
+                "recurrent_size": 16,
+                "alphas": (0.0, 0.5, 0.9, 0.99, 0.999),
+            },
         ),
     ]
 }
