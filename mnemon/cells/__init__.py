@@ -13,6 +13,8 @@ from ._registry import cell_options as cell_options
 from ._registry import count_parameters as count_parameters
 from ._registry import fit_size as fit_size
 from ._registry import make_cell as make_cell
+from .eurnn import EURNN as EURNN
+from .goru import GORU as GORU
 from .gru import GRU as GRU
 from .janet import JANET as JANET
 from .lstm import LSTM as LSTM

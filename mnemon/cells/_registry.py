@@ -13,6 +13,9 @@ from jaxtyping import PRNGKeyArray, PyTree
 from .._errors import require, unknown
 from ._contract import AbstractCell
 from ._fixed import trained
+from ._rotations import POWERS_OF_TWO
+from .eurnn import EURNN
+from .goru import GORU
 from .gru import GRU
 from .janet import JANET
 from .lstm import LSTM
@@ -102,6 +105,8 @@ CELLS: dict[str, CellEntry] = {
                 "alphas": (0.0, 0.5, 0.9, 0.99, 0.999),
             },
         ),
+        CellEntry("eurnn", EURNN, "unitary", "Jing et al. 2017b", {"hidden_size": 1024}, sizes=POWERS_OF_TWO),
+        CellEntry("goru", GORU, "unitary", "Jing et al. 2017a", {"hidden_size": 64}, sizes=POWERS_OF_TWO),
     ]
 }
 

@@ -27,6 +27,12 @@ COPY, PIXELS = (10, 9), (1, 10)  # inputs and outputs of the copying tasks and o
         ("janet", PIXELS, {"hidden_size": 283}, 164_150),
         ("sru", PIXELS, {"hidden_size": 150, "statistics_size": 155, "recurrent_size": 50}, 164_770),
         ("nru", PIXELS, {"hidden_size": 212, "memory_size": 256}, 165_554),
+        ("eurnn", PIXELS, {"hidden_size": 1024}, 17_418),
+        ("eurnn", PIXELS, {"hidden_size": 1024, "complex_valued": True}, 24_586),
+        ("eurnn", PIXELS, {"hidden_size": 1024, "capacity": 2}, 13_321),
+        ("goru", COPY, {"hidden_size": 64}, 11_081),
+        ("goru", COPY, {"hidden_size": 128}, 38_601),
+        ("goru", PIXELS, {"hidden_size": 256}, 136_202),
     ],
 )
 def test_counts(name, task, options, count):
