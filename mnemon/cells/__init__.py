@@ -14,11 +14,14 @@ from ._registry import count_parameters as count_parameters
 from ._registry import fit_size as fit_size
 from ._registry import make_cell as make_cell
 from .eurnn import EURNN as EURNN
+from .full_urnn import FullURNN as FullURNN
 from .goru import GORU as GORU
 from .gru import GRU as GRU
 from .janet import JANET as JANET
 from .lstm import LSTM as LSTM
 from .nru import NRU as NRU
 from .rnn import RNN as RNN
+from .spectral_rnn import SpectralRNN as SpectralRNN
 from .sru import SRU as SRU
 from .stack import Stack as Stack
+from .urnn import URNN as URNN

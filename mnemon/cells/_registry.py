@@ -15,13 +15,16 @@ from ._contract import AbstractCell
 from ._fixed import trained
 from ._rotations import POWERS_OF_TWO
 from .eurnn import EURNN
+from .full_urnn import FullURNN
 from .goru import GORU
 from .gru import GRU
 from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
 from .rnn import RNN
+from .spectral_rnn import SpectralRNN
 from .sru import SRU
+from .urnn import URNN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +108,9 @@ CELLS: dict[str, CellEntry] = {
                 "alphas": (0.0, 0.5, 0.9, 0.99, 0.999),
             },
         ),
+        CellEntry("spectral-rnn", SpectralRNN, "orthogonal", "Vorontsov et al. 2017", {"hidden_size": 143}),
+        CellEntry("urnn", URNN, "unitary", "Arjovsky et al. 2016", {"hidden_size": 470}),
+        CellEntry("full-urnn", FullURNN, "unitary", "Wisdom et al. 2016", {"hidden_size": 128}),
         CellEntry("eurnn", EURNN, "unitary", "Jing et al. 2017b", {"hidden_size": 1024}, sizes=POWERS_OF_TWO),
         CellEntry("goru", GORU, "unitary", "Jing et al. 2017a", {"hidden_size": 64}, sizes=POWERS_OF_TWO),
     ]
@@ -124,7 +130,7 @@ def cell_entry(name: str) -> CellEntry:
 
 
 def cell_options(entry: CellEntry) -> dict[str, inspect.Parameter]:
-    """The options of an entry: the parameters of the constructor, with the defaults that the entry stands for."""
+    """The options of an entry: those of the constructor, with the defaults that the entry stands for."""
     parameters = dict(inspect.signature(entry.cell).parameters)
     del parameters["input_size"], parameters["key"]
     return {
