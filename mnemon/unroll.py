@@ -35,6 +35,7 @@ class Plan:
     - `segment`: keep only one state for each so many steps, and compute a segment again when its turn comes.
       Training memory then grows with T / segment + segment instead of T.
     - `block`: run the batch in blocks of so many examples, one after another, so that large states stay in cache.
+      In training, cells with batch statistics take them over a block.
     """
 
     defer: bool = True

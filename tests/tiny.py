@@ -10,6 +10,7 @@ INPUT = 3
 _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 # Cells with more sizes than a hidden size; a cell that is not here is made with the default.
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "bn-lstm": {"hidden_size": 5, "max_steps": 6},
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
     "eurnn": {"hidden_size": 8},
     "goru": {"hidden_size": 8},

@@ -13,6 +13,7 @@ from ._registry import cell_options as cell_options
 from ._registry import count_parameters as count_parameters
 from ._registry import fit_size as fit_size
 from ._registry import make_cell as make_cell
+from .bn_lstm import BNLSTM as BNLSTM
 from .eurnn import EURNN as EURNN
 from .full_urnn import FullURNN as FullURNN
 from .goru import GORU as GORU
@@ -25,3 +26,4 @@ from .spectral_rnn import SpectralRNN as SpectralRNN
 from .sru import SRU as SRU
 from .stack import Stack as Stack
 from .urnn import URNN as URNN
+from .zoneout import Zoneout as Zoneout

@@ -14,6 +14,7 @@ from .._errors import require, unknown
 from ._contract import AbstractCell
 from ._fixed import trained
 from ._rotations import POWERS_OF_TWO
+from .bn_lstm import BNLSTM
 from .eurnn import EURNN
 from .full_urnn import FullURNN
 from .goru import GORU
@@ -38,7 +39,7 @@ class CellEntry:
     # Options of the constructor that this name stands for. The sizes are those of the thesis's copying
     # experiment, or make about as many parameters (23.5k) with 10 inputs and 9 outputs.
     options: Mapping[str, Any]
-    # The option that takes the longest dependency of the task (chrono initialisation).
+    # The option that takes the longest dependency of the task (chrono initialisation, statistics by step).
     horizon_option: str | None = None
     # What a parameter budget changes, and the values it can take.
     size_option: str = "hidden_size"
@@ -73,6 +74,15 @@ CELLS: dict[str, CellEntry] = {
             "Tallec & Ollivier 2018",
             {"hidden_size": 70, "peepholes": True},
             horizon_option="chrono",
+        ),
+        CellEntry("ln-lstm", LSTM, "gated", "Ba et al. 2016", {"hidden_size": 68, "layer_norm": True}),
+        CellEntry(
+            "bn-lstm",
+            BNLSTM,
+            "gated",
+            "Cooijmans et al. 2016",
+            {"hidden_size": 69},
+            horizon_option="max_steps",
         ),
         CellEntry("gru", GRU, "gated", "Cho et al. 2014", {"hidden_size": 82}),
         CellEntry(

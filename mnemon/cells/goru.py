@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .._errors import require
 from ._complex import modrelu
 from ._contract import AbstractCell, Key
-from ._init import glorot_uniform, uniform
+from ._init import dropout, glorot_uniform, require_dropout, uniform
 from ._rotations import Rotations, Turn
 
 
@@ -51,6 +51,7 @@ class GORU(AbstractCell[GORUState, Array]):
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
     modulus_eps: float = eqx.field(static=True)
+    recurrent_dropout: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class GORU(AbstractCell[GORUState, Array]):
         *,
         capacity: int | None = None,
         modulus_eps: float = 0.0,
+        recurrent_dropout: float = 0.0,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -67,9 +69,11 @@ class GORU(AbstractCell[GORUState, Array]):
         - `hidden_size`: size of h; a power of two, or with a `capacity` any even number.
         - `capacity`: number of layers of rotations of neighbours; by default the layers are FFT-style.
         - `modulus_eps`: added to |z| in modReLU (the authors' code: 0.001).
+        - `recurrent_dropout`: probability of dropping a candidate value.
         - `key`: for the initial parameters.
         """
         require(modulus_eps >= 0, "modulus_eps", modulus_eps, "zero or a small number", "modulus_eps=0.001")
+        require_dropout(recurrent_dropout)
         input_key, gate_key, rotation_key, bias_key = jax.random.split(key, 4)
         self.rotations = Rotations(hidden_size, capacity=capacity, complex_valued=False, key=rotation_key)
         self.input_weights = uniform(input_key, (input_size, 3 * hidden_size), 0.01)
@@ -78,7 +82,7 @@ class GORU(AbstractCell[GORUState, Array]):
         self.bias = jnp.concatenate([jnp.full((hidden_size,), 2.0), update, jnp.full((hidden_size,), 0.01)])
         self.turn = None
         self.input_size, self.output_size = input_size, hidden_size
-        self.modulus_eps = modulus_eps
+        self.modulus_eps, self.recurrent_dropout = modulus_eps, recurrent_dropout
 
     def prepare(self) -> "GORU":
         return eqx.tree_at(lambda cell: cell.turn, self, self.rotations.turn(), is_leaf=lambda x: x is None)
@@ -101,5 +105,6 @@ class GORU(AbstractCell[GORUState, Array]):
         reset, keep = jnp.split(jax.nn.sigmoid(gates + state.hidden @ self.gate_weights), 2)
         z = candidate_drive + reset * self.rotations(turn, state.hidden)
         candidate = modrelu(z, self.bias[2 * self.output_size :], self.modulus_eps)
+        candidate = dropout(candidate, self.recurrent_dropout, key)
         hidden = keep * state.hidden + (1 - keep) * candidate
         return GORUState(hidden), hidden

@@ -16,6 +16,8 @@ COPY, PIXELS = (10, 9), (1, 10)  # inputs and outputs of the copying tasks and o
         ("rnn-id", COPY, {}, 23_604),
         ("lstm", COPY, {}, 23_529),
         ("lstm-chrono", COPY, {}, 23_529),
+        ("ln-lstm", COPY, {}, 23_333),
+        ("bn-lstm", COPY, {}, 23_400),
         ("gru", COPY, {}, 23_625),
         ("janet", COPY, {}, 23_542),
         ("sru", COPY, {}, 23_010),

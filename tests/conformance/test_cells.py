@@ -11,7 +11,7 @@ import pytest
 
 import mnemon
 from mnemon import Plan, unroll
-from mnemon.cells import CELLS, AbstractCell, Stack
+from mnemon.cells import CELLS, AbstractCell, Stack, Zoneout
 from tests.tiny import INPUT, NAMES, tiny_cell
 
 BATCH, TIME = 4, 7
@@ -36,7 +36,9 @@ def _gradient(cell, inputs, plan, **options):
     def loss(both):
         cell, inputs = both
         result = unroll(cell, inputs, plan=plan, **options)
-        parts = [jnp.mean(jnp.sin(leaf)) for leaf in jax.tree.leaves(result.state) if eqx.is_inexact_array(leaf)]
+        parts = [
+            jnp.mean(jnp.sin(leaf)) for leaf in jax.tree.leaves(result.state) if eqx.is_inexact_array(leaf)
+        ]
         return jnp.mean(jnp.sin(result.outputs)) + sum(parts)
 
     value, gradient = eqx.filter_value_and_grad(loss)((cell, inputs))
@@ -62,7 +64,9 @@ def test_state_keeps_its_structure_shape_and_type(name):
     state = eqx.filter_eval_shape(lambda: cell.init_state())
     after, output = eqx.filter_eval_shape(lambda x: cell(cell.init_state(), x), jnp.zeros(INPUT))
     assert jax.tree.structure(state) == jax.tree.structure(after)
-    assert [(a.shape, a.dtype) for a in jax.tree.leaves(state)] == [(a.shape, a.dtype) for a in jax.tree.leaves(after)]
+    assert [(a.shape, a.dtype) for a in jax.tree.leaves(state)] == [
+        (a.shape, a.dtype) for a in jax.tree.leaves(after)
+    ]
     assert output.shape == (cell.output_size,)
     assert hasattr(cell.init_state(), "_fields") or isinstance(cell.init_state(), eqx.Module)
 
@@ -126,7 +130,9 @@ def test_no_nan_for_zero_huge_and_adversarial_inputs(name):
     cell = tiny_cell(name)
     spikes = jnp.zeros((1, TIME, INPUT)).at[0, 2].set(1e6).at[0, 3].set(-1e6)
     alternating = jnp.broadcast_to(1e3 * (-1.0) ** jnp.arange(TIME)[None, :, None], (1, TIME, INPUT))
-    inputs = jnp.concatenate([jnp.zeros((1, TIME, INPUT)), 1e4 * jnp.ones((1, TIME, INPUT)), spikes, alternating])
+    inputs = jnp.concatenate(
+        [jnp.zeros((1, TIME, INPUT)), 1e4 * jnp.ones((1, TIME, INPUT)), spikes, alternating]
+    )
     for leaf in jax.tree.leaves(_gradient(cell, inputs, Plan())):
         assert np.all(np.isfinite(np.asarray(leaf)))
 
@@ -162,7 +168,7 @@ def test_file_reads_like_its_paper(name):
 
 def test_every_cell_class_is_registered():
     """A cell class that exists but has no name would be found by no test, no table and no command."""
-    compositions = {Stack}  # made of cells, so no architectures of their own
+    compositions = {Stack, Zoneout}  # made of cells, so no architectures of their own
     classes = {
         cls
         for cls in _subclasses(AbstractCell)
