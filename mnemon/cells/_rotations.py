@@ -1,7 +1,8 @@
 """Orthogonal and unitary matrices as products of plane rotations (Jing et al. 2017); no matrix is built."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -18,14 +19,25 @@ Coefficient = Float[Array, "layers size"] | Complex[Array, "layers size"]
 Vector = Float[Array, " size"] | Complex[Array, " size"]
 
 
-class Turn(NamedTuple):
-    """What a product of rotations does to a vector: the sines and cosines of its angles, in place.
+Block = Float[Array, "high low mixed mixed"] | Complex[Array, "high low mixed mixed"]
 
-    Layer l takes h to `own[l] * h + other[l] * partner(h)`, where `partner` swaps the entries of each pair.
-    """
+# So many layers of the FFT style are one product with small blocks, which processors do faster than the layers
+# one after another. It is a constant: with n entries the cost stays O(n log n).
+_LAYERS_OF_A_BLOCK = 5
+
+
+class Layers(NamedTuple):
+    """Layer l takes h to `own[l] * h + other[l] * partner(h)`; `partner` swaps the entries of each pair."""
 
     own: Coefficient
     other: Coefficient
+
+
+class Turn(NamedTuple):
+    """What a product of rotations does to a vector, computed once from its angles."""
+
+    layers: Layers | None  # with a capacity
+    blocks: tuple[Block, ...]  # without
     diagonal: Complex[Array, " size"] | None
 
 
@@ -84,7 +96,14 @@ class Rotations(eqx.Module):
         self.size, self.capacity = size, capacity
 
     def turn(self) -> Turn:
-        """The sines and cosines, which do not depend on the vector."""
+        """What does not depend on the vector."""
+        diagonal = None if self.diagonal is None else jnp.exp(1j * self.diagonal)
+        layers = self._layers()
+        if self.capacity is None:
+            return Turn(None, tuple(_blocks(layers)), diagonal)
+        return Turn(layers, (), diagonal)
+
+    def _layers(self) -> Layers:
         phase = jnp.ones_like(self.angles) if self.phases is None else jnp.exp(1j * self.phases)
         cos, sin = jnp.cos(self.angles).astype(phase.dtype), jnp.sin(self.angles).astype(phase.dtype)
         # What the first and the second entry of each pair take of themselves, and of each other.
@@ -99,25 +118,43 @@ class Rotations(eqx.Module):
             ends = jnp.broadcast_to(jnp.array([[[1.0]], [[0.0]]], odd.dtype), (2, len(self.angles), 1))
             odd = jnp.concatenate([ends, odd, ends], axis=2)
             own, other = jnp.stack([even, odd], 2).reshape(2, -1, self.size)
-        return Turn(own, other, None if self.diagonal is None else jnp.exp(1j * self.diagonal))
+        return Layers(own, other)
 
     def __call__(self, turn: Turn, vector: Vector) -> Vector:
         """The product with a vector."""
-        if self.capacity is None:
-            for layer, (own, other) in enumerate(zip(turn.own, turn.other, strict=True)):
-                vector = own * vector + other * _swap(vector, 2**layer)
-        else:
-            pairs = jax.tree.map(lambda leaf: leaf.reshape(-1, 2, self.size), (turn.own, turn.other))
+        for block in turn.blocks:
+            high, low, mixed, _ = block.shape
+            vector = jnp.einsum("hkl,hlkm->hml", vector.reshape(high, mixed, low), block).reshape(-1)
+        if turn.layers is not None:
+            pairs = jax.tree.map(lambda leaf: leaf.reshape(-1, 2, self.size), turn.layers)
             vector, _ = jax.lax.scan(_two_layers, vector, pairs)
         return vector if turn.diagonal is None else turn.diagonal * vector
 
     def matrix(self) -> Float[Array, "size size"] | Complex[Array, "size size"]:
         """The matrix that this product stands for, for row vectors."""
         turn = self.turn()
-        return jax.vmap(lambda row: self(turn, row))(jnp.eye(self.size, dtype=turn.own.dtype))
+        dtype = self.angles.dtype if turn.diagonal is None else turn.diagonal.dtype
+        return jax.vmap(lambda row: self(turn, row))(jnp.eye(self.size, dtype=dtype))
 
 
-def _two_layers(vector: Vector, pair: tuple) -> tuple[Vector, None]:
+def _blocks(layers: Layers) -> Iterator[Block]:
+    """Groups of FFT-style layers as small dense matrices: a group mixes only the entries whose indices differ in
+    the bits that its layers pair, one matrix for each value of the higher and the lower bits.
+    """
+    count, size = layers.own.shape
+    groups = math.ceil(count / _LAYERS_OF_A_BLOCK)
+    ends = [count * (group + 1) // groups for group in range(groups)]
+    for start, end in zip([0, *ends], ends, strict=False):
+        high, mixed, low = 2**start, 2 ** (end - start), size // 2**end
+        rows = jnp.eye(mixed, dtype=layers.own.dtype)[:, None, :, None]
+        rows = jnp.broadcast_to(rows, (mixed, high, mixed, low)).reshape(mixed, size)
+        for layer in range(start, end):
+            swapped = jax.vmap(partial(_swap, blocks=2**layer))(rows)
+            rows = layers.own[layer][None] * rows + layers.other[layer][None] * swapped
+        yield rows.reshape(mixed, high, mixed, low).transpose(1, 3, 0, 2)
+
+
+def _two_layers(vector: Vector, pair: Layers) -> tuple[Vector, None]:
     """One layer on the pairs (0, 1), (2, 3), ..., then one on (1, 2), (3, 4), ..."""
     own, other = pair
     vector = own[0] * vector + other[0] * _swap(vector, vector.size // 2)

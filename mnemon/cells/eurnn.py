@@ -32,9 +32,10 @@ class EURNN(AbstractCell[EURNNState, Array]):
 
     **Notes.** The default is real, which is what the thesis's number of parameters (17k at 1,024 units on
     permuted MNIST) stands for. The authors' code adds 0.01 to |z| (`modulus_eps=0.01`); the default, 1e-5,
-    only keeps gradients of the complex form finite at zero. The sines and cosines are computed once for a
-    sequence, but the layers follow each other and each reads the whole state, so a step takes more time than
-    its few operations suggest; with a capacity near the size it takes most.
+    only keeps gradients of the complex form finite at zero. What does not depend on the state is computed once
+    for a sequence: FFT-style layers become small dense blocks, five layers at a time. With a capacity the
+    layers follow each other and each reads the whole state, so that a step takes far more time than its few
+    operations suggest.
 
     >>> import jax
     >>> cell = EURNN(3, 8, key=jax.random.key(0))
@@ -46,7 +47,7 @@ class EURNN(AbstractCell[EURNNState, Array]):
     input_weights: Float[Array, "input parts"]  # U, as Re U | Im U
     rotations: Rotations
     bias: Float[Array, " hidden"]  # b
-    turn: Turn | None  # the sines and cosines, once prepared
+    turn: Turn | None  # the rotations, once prepared
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
     complex_valued: bool = eqx.field(static=True)

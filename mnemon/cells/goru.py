@@ -47,7 +47,7 @@ class GORU(AbstractCell[GORUState, Array]):
     gate_weights: Float[Array, "hidden two_hidden"]  # W_r | W_g
     rotations: Rotations
     bias: Float[Array, " gates"]  # b_r | b_g | b_c
-    turn: Turn | None  # the sines and cosines, once prepared
+    turn: Turn | None  # the rotations, once prepared
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
     modulus_eps: float = eqx.field(static=True)
