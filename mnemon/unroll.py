@@ -124,9 +124,7 @@ def unroll(
         "at least one step",
         f"jnp.zeros((8, 100, {cell.input_size}))",
     )
-    require(
-        truncate is None or truncate >= 1, "truncate", truncate, "a positive number of steps", "truncate=32"
-    )
+    require(truncate is None or truncate >= 1, "truncate", truncate, "a positive number of steps", "truncate=32")
     require(
         lengths is None or mask is None,
         "mask",

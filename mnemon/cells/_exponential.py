@@ -28,9 +28,7 @@ class Orthogonal(eqx.Module):
     def matrix(self) -> Float[Array, "size size"]:
         """The matrix."""
         size = self.base.value.shape[0]
-        lower = (
-            jnp.zeros((size, size), self.generator.dtype).at[np.tril_indices(size, -1)].set(self.generator)
-        )
+        lower = jnp.zeros((size, size), self.generator.dtype).at[np.tril_indices(size, -1)].set(self.generator)
         return self.base.value @ expm(lower - lower.T)
 
 

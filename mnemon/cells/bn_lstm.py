@@ -95,9 +95,7 @@ class BNLSTM(AbstractCell[BNLSTMState, Array]):
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
         require(max_steps >= 1, "max_steps", max_steps, "at least one step", "max_steps=784")
-        require(
-            0 < statistics_rate <= 1, "statistics_rate", statistics_rate, "in (0, 1]", "statistics_rate=0.05"
-        )
+        require(0 < statistics_rate <= 1, "statistics_rate", statistics_rate, "in (0, 1]", "statistics_rate=0.05")
         require_dropout(recurrent_dropout)
         input_key, recurrent_key = jax.random.split(key)
         self.input_weights = jnp.concatenate(
@@ -123,11 +121,7 @@ class BNLSTM(AbstractCell[BNLSTMState, Array]):
     def with_statistics(self, collected: Moments) -> "BNLSTM":
         rows = jnp.minimum(collected.steps.astype(int), self.max_steps) - 1
         seen = jnp.zeros((self.max_steps,)).at[rows].add(1.0)
-        total = (
-            jnp.zeros_like(self.moments.array)
-            .at[rows]
-            .add(jnp.stack([collected.mean, collected.variance], 1))
-        )
+        total = jnp.zeros_like(self.moments.array).at[rows].add(jnp.stack([collected.mean, collected.variance], 1))
         updates = self.updates.array + (seen > 0)
         rate = jnp.where(seen > 0, jnp.maximum(self.statistics_rate, 1 / jnp.maximum(updates, 1)), 0.0)
         difference = total / jnp.maximum(seen, 1)[:, None, None] - self.moments.array

@@ -75,9 +75,7 @@ class EURNN(AbstractCell[EURNNState, Array]):
         require(modulus_eps > 0, "modulus_eps", modulus_eps, "a small positive number", "modulus_eps=0.00001")
         input_key, rotation_key = jax.random.split(key)
         parts = 2 if complex_valued else 1
-        self.rotations = Rotations(
-            hidden_size, capacity=capacity, complex_valued=complex_valued, key=rotation_key
-        )
+        self.rotations = Rotations(hidden_size, capacity=capacity, complex_valued=complex_valued, key=rotation_key)
         self.input_weights = uniform(input_key, (input_size, parts * hidden_size), 0.01)
         self.bias = jnp.zeros((hidden_size,))
         self.turn = None

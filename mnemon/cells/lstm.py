@@ -78,9 +78,7 @@ class LSTM(AbstractCell[LSTMState, Array]):
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
-        require(
-            chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120"
-        )
+        require(chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120")
         require_dropout(recurrent_dropout)
         input_key, recurrent_key, peephole_key, chrono_key = jax.random.split(key, 4)
         self.input_weights = jnp.concatenate(
@@ -115,9 +113,7 @@ class LSTM(AbstractCell[LSTMState, Array]):
         self, state: LSTMState, drive: Float[Array, " gates"], *, key: Key = None
     ) -> tuple[LSTMState, Float[Array, " hidden"]]:
         recurrent = state.hidden @ self.recurrent_weights
-        i, f, o, candidate = jnp.split(
-            drive + (recurrent if self.norms is None else self.norms[1](recurrent)), 4
-        )
+        i, f, o, candidate = jnp.split(drive + (recurrent if self.norms is None else self.norms[1](recurrent)), 4)
         if self.peepholes is not None:
             i = i + self.peepholes[0] * state.cell
             f = f + self.peepholes[1] * state.cell

@@ -92,9 +92,7 @@ class NRU(AbstractCell[NRUState, Array]):
         require(heads >= 1, "heads", heads, "at least one head", "heads=4")
         require(memory_size >= 1, "memory_size", memory_size, "at least one entry", "memory_size=64")
         side = math.isqrt(memory_size * heads)
-        near = [n * n // heads for n in (side, side + 1, side + 2) if n and n * n % heads == 0] or [
-            heads * side**2
-        ]
+        near = [n * n // heads for n in (side, side + 1, side + 2) if n and n * n % heads == 0] or [heads * side**2]
         require(
             side * side == memory_size * heads,
             "memory_size",
@@ -112,9 +110,7 @@ class NRU(AbstractCell[NRUState, Array]):
         self.bias = jnp.concatenate([to_hidden[0], to_heads[0]])
         self.hidden_weights = to_hidden[1 + input_size :]
         if heads_see_input:
-            self.input_weights = jnp.concatenate(
-                [to_hidden[1 : 1 + input_size], to_heads[1 : 1 + input_size]], 1
-            )
+            self.input_weights = jnp.concatenate([to_hidden[1 : 1 + input_size], to_heads[1 : 1 + input_size]], 1)
             self.head_weights = to_heads[1 + input_size :]
         else:
             self.input_weights = to_hidden[1 : 1 + input_size]

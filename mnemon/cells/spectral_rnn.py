@@ -66,9 +66,7 @@ class SpectralRNN(AbstractCell[RNNState, Array]):
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
         require(0 <= margin <= 1, "margin", margin, "a margin between 0 and 1", "margin=0.1")
-        require(
-            activation in ACTIVATIONS, "activation", activation, "tanh, relu or identity", "activation='tanh'"
-        )
+        require(activation in ACTIVATIONS, "activation", activation, "tanh, relu or identity", "activation='tanh'")
         input_key, left_key, right_key = jax.random.split(key, 3)
         self.input_weights = glorot_normal(input_key, input_size, hidden_size)
         self.left = Orthogonal(hidden_size, key=left_key)

@@ -74,9 +74,7 @@ class SRU(AbstractCell[SRUState, Array]):
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=60")
-        require(
-            statistics_size >= 1, "statistics_size", statistics_size, "at least one", "statistics_size=55"
-        )
+        require(statistics_size >= 1, "statistics_size", statistics_size, "at least one", "statistics_size=55")
         require(recurrent_size >= 1, "recurrent_size", recurrent_size, "at least one", "recurrent_size=16")
         in_range = len(alphas) >= 1 and all(0 <= alpha < 1 for alpha in alphas)
         require(in_range, "alphas", alphas, "one or more numbers in [0, 1)", "alphas=(0.0, 0.5, 0.9)")

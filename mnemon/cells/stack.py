@@ -1,5 +1,6 @@
 """A cell made of cells."""
 
+import itertools
 from typing import Any
 
 import equinox as eqx
@@ -27,10 +28,8 @@ class Stack(AbstractCell[tuple, Any]):
     output_size: int = eqx.field(static=True)
 
     def __init__(self, *cells: AbstractCell):
-        require(
-            len(cells) >= 1, "cells", cells, "at least one cell", "Stack(LSTM(3, 7, key=k), GRU(7, 5, key=k))"
-        )
-        for below, above in zip(cells, cells[1:], strict=False):
+        require(len(cells) >= 1, "cells", cells, "at least one cell", "Stack(LSTM(3, 7, key=k), GRU(7, 5, key=k))")
+        for below, above in itertools.pairwise(cells):
             require(
                 above.input_size == below.output_size,
                 "input_size",
@@ -60,11 +59,7 @@ class Stack(AbstractCell[tuple, Any]):
         return self.cells[0].drive(x)
 
     def step(self, state: tuple, drive: Any, *, key: Key = None) -> tuple[tuple, Float[Array, " output"]]:
-        keys = (
-            [None] * len(self.cells)
-            if key is None
-            else [jax.random.fold_in(key, n) for n in range(len(self.cells))]
-        )
+        keys = [None] * len(self.cells) if key is None else [jax.random.fold_in(key, n) for n in range(len(self.cells))]
         after, output = self.cells[0].step(state[0], drive, key=keys[0])
         states = [after]
         for cell, before, cell_key in zip(self.cells[1:], state[1:], keys[1:], strict=True):

@@ -99,9 +99,7 @@ class URNN(AbstractCell[ComplexState, Array]):
 
     def recurrent_matrices(self) -> tuple[Array, ...]:
         factors = self._factors()
-        rows = jax.vmap(lambda h: self._transition(factors, h))(
-            jnp.eye(self.bias.size, dtype=factors.phases.dtype)
-        )
+        rows = jax.vmap(lambda h: self._transition(factors, h))(jnp.eye(self.bias.size, dtype=factors.phases.dtype))
         return (real_form(rows),)
 
     def init_state(self) -> ComplexState:

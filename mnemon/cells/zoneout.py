@@ -77,9 +77,7 @@ class Zoneout(AbstractCell[Any, Any]):
         return self.inner.drive(x)
 
     def step(self, state: Any, drive: Any, *, key: Key = None) -> tuple[Any, Float[Array, " output"]]:
-        cell_key, *keys = (
-            [None] * (1 + len(self.rates)) if key is None else jax.random.split(key, 1 + len(self.rates))
-        )
+        cell_key, *keys = [None] * (1 + len(self.rates)) if key is None else jax.random.split(key, 1 + len(self.rates))
         after, _ = self.inner.step(state, drive, key=cell_key)
         zoned = {
             name: _zone_out(getattr(state, name), getattr(after, name), rate, part_key)

@@ -110,9 +110,7 @@ def test_every_entry_reaches_every_other_in_log_n_layers():
 
 def test_sizes_that_rotations_cannot_take_are_refused_with_the_nearest_that_work():
     for make in (EURNN, GORU):
-        with pytest.raises(
-            ValueError, match=r"hidden_size=100.*power of two.*hidden_size=64 or hidden_size=128"
-        ):
+        with pytest.raises(ValueError, match=r"hidden_size=100.*power of two.*hidden_size=64 or hidden_size=128"):
             make(3, 100, key=KEY)
         with pytest.raises(ValueError, match=r"hidden_size=7.*even.*hidden_size=6 or hidden_size=8"):
             make(3, 7, capacity=2, key=KEY)

@@ -1,6 +1,7 @@
 """What is true of every registered cell."""
 
 import inspect
+import operator
 from pathlib import Path
 
 import equinox as eqx
@@ -36,9 +37,7 @@ def _gradient(cell, inputs, plan, **options):
     def loss(both):
         cell, inputs = both
         result = unroll(cell, inputs, plan=plan, **options)
-        parts = [
-            jnp.mean(jnp.sin(leaf)) for leaf in jax.tree.leaves(result.state) if eqx.is_inexact_array(leaf)
-        ]
+        parts = [jnp.mean(jnp.sin(leaf)) for leaf in jax.tree.leaves(result.state) if eqx.is_inexact_array(leaf)]
         return jnp.mean(jnp.sin(result.outputs)) + sum(parts)
 
     value, gradient = eqx.filter_value_and_grad(loss)((cell, inputs))
@@ -55,7 +54,7 @@ def test_unroll_is_a_loop_over_the_cell(name):
         for t in range(TIME):
             state, output = step(state, inputs[example, t])
             _close(output, result.outputs[example, t])
-        _close(state, jax.tree.map(lambda leaf: leaf[example], result.state))
+        _close(state, jax.tree.map(operator.itemgetter(example), result.state))
 
 
 @EVERY_CELL
@@ -64,9 +63,7 @@ def test_state_keeps_its_structure_shape_and_type(name):
     state = eqx.filter_eval_shape(lambda: cell.init_state())
     after, output = eqx.filter_eval_shape(lambda x: cell(cell.init_state(), x), jnp.zeros(INPUT))
     assert jax.tree.structure(state) == jax.tree.structure(after)
-    assert [(a.shape, a.dtype) for a in jax.tree.leaves(state)] == [
-        (a.shape, a.dtype) for a in jax.tree.leaves(after)
-    ]
+    assert [(a.shape, a.dtype) for a in jax.tree.leaves(state)] == [(a.shape, a.dtype) for a in jax.tree.leaves(after)]
     assert output.shape == (cell.output_size,)
     assert hasattr(cell.init_state(), "_fields") or isinstance(cell.init_state(), eqx.Module)
 
@@ -130,9 +127,7 @@ def test_no_nan_for_zero_huge_and_adversarial_inputs(name):
     cell = tiny_cell(name)
     spikes = jnp.zeros((1, TIME, INPUT)).at[0, 2].set(1e6).at[0, 3].set(-1e6)
     alternating = jnp.broadcast_to(1e3 * (-1.0) ** jnp.arange(TIME)[None, :, None], (1, TIME, INPUT))
-    inputs = jnp.concatenate(
-        [jnp.zeros((1, TIME, INPUT)), 1e4 * jnp.ones((1, TIME, INPUT)), spikes, alternating]
-    )
+    inputs = jnp.concatenate([jnp.zeros((1, TIME, INPUT)), 1e4 * jnp.ones((1, TIME, INPUT)), spikes, alternating])
     for leaf in jax.tree.leaves(_gradient(cell, inputs, Plan())):
         assert np.all(np.isfinite(np.asarray(leaf)))
 

@@ -34,7 +34,5 @@ def oracle(cell, xs):
 
 CASES = [
     Case("spectral-rnn", lambda k: SpectralRNN(3, 5, margin=0.3, key=k), oracle),
-    Case(
-        "spectral-rnn-orthogonal", lambda k: SpectralRNN(3, 5, margin=0, activation="identity", key=k), oracle
-    ),
+    Case("spectral-rnn-orthogonal", lambda k: SpectralRNN(3, 5, margin=0, activation="identity", key=k), oracle),
 ]

@@ -12,9 +12,7 @@ def oracle(cell, xs):
     outputs = []
     for x in xs:
         r = np.maximum(np.concatenate(averages) @ cell.recurrent_weights + cell.recurrent_bias, 0)
-        statistics = np.maximum(
-            x @ cell.input_weights + r @ cell.statistics_weights + cell.statistics_bias, 0
-        )
+        statistics = np.maximum(x @ cell.input_weights + r @ cell.statistics_weights + cell.statistics_bias, 0)
         averages = [a * m + (1 - a) * statistics for a, m in zip(cell.alphas, averages, strict=True)]
         outputs.append(np.maximum(np.concatenate(averages) @ cell.output_weights + cell.output_bias, 0))
     return np.stack(outputs)
