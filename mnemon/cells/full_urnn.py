@@ -23,7 +23,8 @@ class FullURNN(AbstractCell[ComplexState, Array]):
 
     **Notes.** The authors update W by Cayley steps with a learning rate of their own. Here W = Q expm(S) with
     Q a fixed random unitary matrix and S = -S^* trained, n^2 real parameters, so that W is unitary under every
-    optimiser. 1e-5 keeps the division by |z| finite.
+    optimiser. 1e-5 keeps the division by |z| finite. The exponential costs as in
+    [`SpectralRNN`][mnemon.cells.SpectralRNN]: it is computed once, so that it weighs on short sequences.
 
     >>> import jax
     >>> cell = FullURNN(3, 5, key=jax.random.key(0))

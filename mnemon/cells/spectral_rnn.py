@@ -27,6 +27,8 @@ class SpectralRNN(AbstractCell[RNNState, Array]):
     because it reaches every rotation (the Cayley transform misses those with an eigenvalue -1) and is the
     identity to first order at the start; it is computed once for a sequence. With m = 0 V would be redundant
     and is left out. The authors divide the learning rate of p by 2m; Adam and RMSprop do that by themselves.
+    With 128 units the exponentials and their gradients take several times as long as 100 steps of a batch of 32:
+    in short sequences this cell is slow for its number of operations, in long ones it is not.
 
     >>> import jax
     >>> cell = SpectralRNN(3, 5, margin=0.1, key=jax.random.key(0))
