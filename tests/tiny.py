@@ -11,6 +11,10 @@ _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 # Cells with more sizes than a hidden size; a cell that is not here is made with the default.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
+    "associative": {"hidden_size": 5, "key_size": 4},
+    "associative-delta": {"hidden_size": 5, "key_size": 4},
+    "gated-fast-weights": {"hidden_size": 5, "slow_size": 4, "slow_layer_size": 7},
+    "hyper-lstm": {"hidden_size": 5, "hyper_size": 7, "embedding_size": 2},
 }
 
 

@@ -9,9 +9,16 @@ from ._registry import cell_options as cell_options
 from ._registry import count_parameters as count_parameters
 from ._registry import fit_size as fit_size
 from ._registry import make_cell as make_cell
+from ._registry import time_varying as time_varying
+from .associative import AssociativeMemory as AssociativeMemory
+from .fast_weights import FastWeights as FastWeights
+from .ff_fast_weights import FeedForwardFastWeights as FeedForwardFastWeights
+from .gated_fast_weights import GatedFastWeights as GatedFastWeights
 from .gru import GRU as GRU
+from .hyper_lstm import HyperLSTM as HyperLSTM
 from .janet import JANET as JANET
 from .lstm import LSTM as LSTM
 from .nru import NRU as NRU
+from .recurrent_fast_weights import RecurrentFastWeights as RecurrentFastWeights
 from .rnn import RNN as RNN
 from .stack import Stack as Stack

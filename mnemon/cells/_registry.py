@@ -8,14 +8,21 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
 from .._errors import require, unknown
 from ._contract import AbstractCell
+from .associative import AssociativeMemory
+from .fast_weights import FastWeights
+from .ff_fast_weights import FeedForwardFastWeights
+from .gated_fast_weights import GatedFastWeights
 from .gru import GRU
+from .hyper_lstm import HyperLSTM
 from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
+from .recurrent_fast_weights import RecurrentFastWeights
 from .rnn import RNN
 
 
@@ -80,6 +87,34 @@ CELLS: dict[str, CellEntry] = {
             "Chandar et al. 2019",
             {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
         ),
+        # The linear memories have few parameters for the size of their state: 23.5k would be 362k numbers an example.
+        CellEntry("associative", AssociativeMemory, "fast weights", "Kohonen 1972, Anderson 1972", {"hidden_size": 64}),
+        CellEntry(
+            "associative-delta",
+            AssociativeMemory,
+            "fast weights",
+            "Widrow & Hoff 1960",
+            {"hidden_size": 64, "rule": "delta"},
+        ),
+        CellEntry("fast-weights", FastWeights, "fast weights", "Ba et al. 2016", {"hidden_size": 143}),
+        CellEntry("ff-fast-weights", FeedForwardFastWeights, "fast weights", "Schmidhuber 1992", {"hidden_size": 1169}),
+        CellEntry(
+            "recurrent-fast-weights", RecurrentFastWeights, "fast weights", "Schmidhuber 1993", {"hidden_size": 85}
+        ),
+        CellEntry(
+            "gated-fast-weights",
+            GatedFastWeights,
+            "fast weights",
+            "Schlag & Schmidhuber 2017",
+            {"hidden_size": 28, "slow_layer_size": 72},
+        ),
+        CellEntry(
+            "hyper-lstm",
+            HyperLSTM,
+            "fast weights",
+            "Ha et al. 2017",
+            {"hidden_size": 53, "hyper_size": 16, "embedding_size": 4},
+        ),
     ]
 }
 
@@ -137,6 +172,17 @@ def make_cell(
 def count_parameters(tree: PyTree) -> int:
     """Number of trained numbers."""
     return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, _is_trained)))
+
+
+def time_varying(cell: AbstractCell) -> int:
+    """Number of time-varying variables: how many numbers the state of one example holds.
+
+    >>> import jax
+    >>> time_varying(make_cell("lstm", 10, hidden_size=70, key=jax.random.key(0)))
+    140
+    """
+    state = eqx.filter_eval_shape(lambda c: c.init_state(), cell)
+    return sum(leaf.size for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.floating))
 
 
 def _is_trained(leaf: Any) -> bool:
