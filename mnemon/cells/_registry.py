@@ -122,9 +122,9 @@ CELLS: dict[str, CellEntry] = {
 def cell_entry(name: str) -> CellEntry:
     """The entry of a name.
 
-    >>> cell_entry("lstn")
+    >>> cell_entry("janett")
     Traceback (most recent call last):
-    mnemon._errors.UnknownName: unknown cell 'lstn': did you mean 'lstm' or 'lstm-chrono'?
+    mnemon._errors.UnknownName: unknown cell 'janett': did you mean 'janet'?
     """
     if name not in CELLS:
         raise unknown("cell", name, CELLS)
