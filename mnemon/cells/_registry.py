@@ -85,7 +85,13 @@ CELLS: dict[str, CellEntry] = {
             NRU,
             "additive",
             "Chandar et al. 2019",
-            {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
+            {
+                "hidden_size": 80,
+                "memory_size": 64,
+                "heads": 4,
+                "heads_see_input": False,
+                "average_heads": True,
+            },
         ),
         # The linear memories have few parameters for the size of their state: 23.5k would be 362k numbers an example.
         CellEntry("associative", AssociativeMemory, "fast weights", "Kohonen 1972, Anderson 1972", {"hidden_size": 64}),
