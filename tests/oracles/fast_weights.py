@@ -36,7 +36,9 @@ CASES = [
     Case("fast-weights-slow-norm", lambda k: FastWeights(3, 5, layer_norm="slow", rate=0.1, key=k), oracle),
     Case(
         "fast-weights-no-norm",
-        lambda k: FastWeights(3, 5, layer_norm="none", activation="tanh", decay=0.7, form="attention", horizon=7, key=k),
+        lambda k: FastWeights(
+            3, 5, layer_norm="none", activation="tanh", decay=0.7, form="attention", horizon=7, key=k
+        ),
         oracle,
     ),
     Case("fast-weights-no-inner-step", lambda k: FastWeights(3, 5, inner_steps=0, key=k), oracle),

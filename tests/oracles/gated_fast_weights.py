@@ -50,6 +50,10 @@ CASES = [
         lambda k: GatedFastWeights(3, 5, slow_layer_size=7, fast_bias=False, layer_norm="both", eps=1e-2, key=k),
         oracle,
     ),
-    Case("gated-fast-weights-pre", lambda k: GatedFastWeights(3, 5, slow_layer_size=7, layer_norm="pre", key=k), oracle),
-    Case("gated-fast-weights-raw", lambda k: GatedFastWeights(3, 5, slow_layer_size=7, layer_norm="none", key=k), oracle),
+    Case(
+        "gated-fast-weights-pre", lambda k: GatedFastWeights(3, 5, slow_layer_size=7, layer_norm="pre", key=k), oracle
+    ),
+    Case(
+        "gated-fast-weights-raw", lambda k: GatedFastWeights(3, 5, slow_layer_size=7, layer_norm="none", key=k), oracle
+    ),
 ]

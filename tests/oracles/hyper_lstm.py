@@ -44,6 +44,8 @@ def oracle(cell, xs):
 
 CASES = [
     Case("hyper-lstm", lambda k: HyperLSTM(3, 5, hyper_size=7, embedding_size=2, key=k), oracle),
-    Case("hyper-lstm-plain", lambda k: HyperLSTM(3, 5, hyper_size=7, embedding_size=2, layer_norm=False, key=k), oracle),
+    Case(
+        "hyper-lstm-plain", lambda k: HyperLSTM(3, 5, hyper_size=7, embedding_size=2, layer_norm=False, key=k), oracle
+    ),
     Case("hyper-lstm-delay", lambda k: HyperLSTM(3, 5, hyper_size=7, embedding_size=2, delay=True, key=k), oracle),
 ]
