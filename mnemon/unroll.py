@@ -36,6 +36,7 @@ class Plan:
       Training memory then grows with T / segment + segment instead of T.
     - `block`: run the batch in blocks of so many examples, one after another, so that large states stay in cache.
       In training, cells with batch statistics take them over a block.
+      Each block is computed again in the backward pass, so training memory is that of one block.
     """
 
     defer: bool = True
@@ -144,7 +145,9 @@ def unroll(
         return run(state, steps)
     block = next(size for size in range(plan.block, 0, -1) if batch % size == 0)
     blocked = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (state, steps))
-    result = jax.lax.map(lambda part: run(*part), blocked)
+    # A block is computed again in the backward pass, where its values then stay in cache from one pass to the other.
+    # Keeping the values of all blocks costs more: they have to be copied out of each block's loop and back.
+    result = jax.lax.map(jax.checkpoint(lambda part: run(*part), prevent_cse=False), blocked)
     whole = jax.tree.map(lambda leaf: leaf.reshape(batch, *leaf.shape[2:]), result._replace(statistics=None))
     return whole._replace(statistics=jax.tree.map(lambda leaf: jnp.mean(leaf, 0), result.statistics))
 

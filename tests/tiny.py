@@ -15,6 +15,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "eurnn": {"hidden_size": 8},
     "goru": {"hidden_size": 8},
     "sru": {"hidden_size": 5, "statistics_size": 4, "recurrent_size": 2, "alphas": (0.0, 0.9)},
+    "associative": {"hidden_size": 5, "key_size": 4},
+    "associative-delta": {"hidden_size": 5, "key_size": 4},
+    "gated-fast-weights": {"hidden_size": 5, "slow_size": 4, "slow_layer_size": 7},
+    "hyper-lstm": {"hidden_size": 5, "hyper_size": 7, "hyper_embedding_size": 2},
 }
 
 

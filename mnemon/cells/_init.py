@@ -46,6 +46,12 @@ def require_dropout(rate: float) -> None:
     require(0 <= rate < 1, "recurrent_dropout", rate, "a probability below 1", "recurrent_dropout=0.1")
 
 
+def standardise(x: Float[Array, " size"], eps: float = 1e-5) -> Float[Array, " size"]:
+    """Layer normalisation without gain and shift: mean 0, variance 1; a constant vector gives zero."""
+    centred = x - jnp.mean(x)
+    return centred * jax.lax.rsqrt(jnp.mean(centred**2) + eps)
+
+
 class LayerNorm(eqx.Module):
     """Layer normalisation over a vector: gain * (x - mean) / sqrt(var + eps) + shift (thesis 2.75-2.77)."""
 
@@ -59,5 +65,4 @@ class LayerNorm(eqx.Module):
         self.eps = eps
 
     def __call__(self, x: Float[Array, " size"]) -> Float[Array, " size"]:
-        centred = x - jnp.mean(x)
-        return self.gain * centred * jax.lax.rsqrt(jnp.mean(centred**2) + self.eps) + self.shift
+        return self.gain * standardise(x, self.eps) + self.shift
