@@ -2,6 +2,9 @@
 
 from ._contract import BATCH_AXIS as BATCH_AXIS
 from ._contract import AbstractCell as AbstractCell
+from ._fixed import Fixed as Fixed
+from ._fixed import set_fixed as set_fixed
+from ._fixed import trained as trained
 from ._registry import CELLS as CELLS
 from ._registry import CellEntry as CellEntry
 from ._registry import cell_entry as cell_entry

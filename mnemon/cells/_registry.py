@@ -12,6 +12,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from .._errors import require, unknown
 from ._contract import AbstractCell
+from ._fixed import trained
 from .gru import GRU
 from .janet import JANET
 from .lstm import LSTM
@@ -136,11 +137,7 @@ def make_cell(
 
 def count_parameters(tree: PyTree) -> int:
     """Number of trained numbers."""
-    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, _is_trained)))
-
-
-def _is_trained(leaf: Any) -> bool:
-    return eqx.is_inexact_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, trained(tree))))
 
 
 def fit_size(name: str, budget: int, input_size: int, output_size: int, **options: Any) -> dict[str, Any]:
