@@ -10,6 +10,8 @@ INPUT = 3
 _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 # Cells with more sizes than a hidden size; a cell that is not here is made with the default.
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "dntm": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4, "hops": 2},
+    "dntm-discrete": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4},
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
 }
 

@@ -12,6 +12,7 @@ from ._registry import cell_options as cell_options
 from ._registry import count_parameters as count_parameters
 from ._registry import fit_size as fit_size
 from ._registry import make_cell as make_cell
+from .dntm import DNTM as DNTM
 from .gru import GRU as GRU
 from .janet import JANET as JANET
 from .lstm import LSTM as LSTM

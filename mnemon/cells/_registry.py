@@ -13,6 +13,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from .._errors import require, unknown
 from ._contract import AbstractCell
 from ._fixed import trained
+from .dntm import DNTM
 from .gru import GRU
 from .janet import JANET
 from .lstm import LSTM
@@ -80,6 +81,14 @@ CELLS: dict[str, CellEntry] = {
             "additive",
             "Chandar et al. 2019",
             {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
+        ),
+        CellEntry("dntm", DNTM, "memory", "Gulcehre et al. 2016", {"hidden_size": 48}),
+        CellEntry(
+            "dntm-discrete",
+            DNTM,
+            "memory",
+            "Gulcehre et al. 2016",
+            {"hidden_size": 48, "addressing": "discrete"},
         ),
     ]
 }
