@@ -13,6 +13,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "dntm": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4, "hops": 2},
     "dntm-discrete": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4},
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
+    "tardis": {"hidden_size": 6, "memory_slots": 4, "address_size": 2, "word_size": 5, "addressing_size": 7},
+    "tardis-reinforce": {
+        "hidden_size": 6,
+        "memory_slots": 4,
+        "address_size": 2,
+        "word_size": 5,
+        "addressing_size": 7,
+    },
 }
 
 

@@ -19,3 +19,4 @@ from .lstm import LSTM as LSTM
 from .nru import NRU as NRU
 from .rnn import RNN as RNN
 from .stack import Stack as Stack
+from .tardis import TARDIS as TARDIS

@@ -19,6 +19,7 @@ from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
 from .rnn import RNN
+from .tardis import TARDIS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,13 +83,29 @@ CELLS: dict[str, CellEntry] = {
             "Chandar et al. 2019",
             {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
         ),
-        CellEntry("dntm", DNTM, "memory", "Gulcehre et al. 2016", {"hidden_size": 48}),
+        CellEntry("dntm", DNTM, "memory", "Gulcehre et al. 2016", {"hidden_size": 59}),
         CellEntry(
             "dntm-discrete",
             DNTM,
             "memory",
             "Gulcehre et al. 2016",
-            {"hidden_size": 48, "addressing": "discrete"},
+            {"hidden_size": 59, "addressing": "discrete"},
+        ),
+        CellEntry(
+            "tardis",
+            TARDIS,
+            "memory",
+            "Gulcehre et al. 2017",
+            {"hidden_size": 42},
+            sizes=range(33, 1 << 16),
+        ),
+        CellEntry(
+            "tardis-reinforce",
+            TARDIS,
+            "memory",
+            "Gulcehre et al. 2017",
+            {"hidden_size": 42, "estimator": "reinforce"},
+            sizes=range(33, 1 << 16),
         ),
     ]
 }

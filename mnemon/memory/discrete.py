@@ -89,9 +89,21 @@ class Choice(NamedTuple):
     entropy: Float[Array, ""]  # of the distribution
 
 
-def choose(key: PRNGKeyArray | None, logits: Float[Array, " slots"]) -> Choice:
-    """A sampled slot, or without a key the most likely one."""
-    weights = most_likely(logits) if key is None else sample(key, logits)
+def choose(
+    key: PRNGKeyArray | None,
+    logits: Float[Array, " slots"],
+    inverse_temperature: float | Float[Array, ""] | None = None,
+) -> Choice:
+    """A sampled slot, or without a key the most likely one.
+
+    With an inverse temperature a sample has the gradient of its relaxation (`gumbel_softmax`), else it has none.
+    """
+    if key is None:
+        weights = most_likely(logits)
+    elif inverse_temperature is None:
+        weights = sample(key, logits)
+    else:
+        weights = gumbel_softmax(key, logits, inverse_temperature)
     return Choice(weights, log_probability(logits, weights), entropy(logits))
 
 
