@@ -22,6 +22,12 @@ class Copying(AbstractRecall):
     read, then the data. All T + 2k steps are scored, so that a network without a memory reaches
     k ln n / (T + 2k) nats: 0.1733 for T = 100.
 
+    **Options:**
+
+    - `delay`: T, steps that the symbols are kept.
+    - `symbols`: n, how many different symbols.
+    - `length`: k, how many symbols to remember.
+
     **Notes.** The thesis prints this baseline as k log n / (T + 2n); its numbers are those of T + 2k.
     """
 

@@ -20,6 +20,12 @@ class Denoising(AbstractRecall):
     out  .............................hbaccdfgeb
     ```
 
+    **Options:**
+
+    - `delay`: T, steps of noise in which the symbols are hidden.
+    - `symbols`: n, how many different symbols.
+    - `length`: k, how many symbols to remember.
+
     **Notes.** Only the steps after the marker are scored, as in the authors' code, so that a network without a memory
     reaches ln n = 2.079 nats.
     """

@@ -20,6 +20,12 @@ class VariableCopying(AbstractRecall):
     out  ..............hbaccdfgeb
     ```
 
+    **Options:**
+
+    - `delay`: T, the longest lag.
+    - `symbols`: n, how many different symbols.
+    - `length`: k, how many symbols to remember.
+
     **Notes.** Every example has its own lag (the authors draw one for each batch); its loss is the mean over its own
     steps, and what follows them is padding.
     """
