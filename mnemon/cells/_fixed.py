@@ -11,10 +11,11 @@ from .._errors import unknown
 
 
 class Fixed(eqx.Module):
-    """An array that training leaves as it is: random addresses, statistics, a probability that a schedule sets.
+    """An array that training leaves as it is: random addresses, a probability that a schedule sets.
 
-    Gradients stop at its `value`, and [`trained`][mnemon.cells.trained] does not name it, so neither an optimiser
-    nor weight decay moves it, and it is no parameter. With a `name` it can be set: [`set_fixed`][mnemon.cells.set_fixed].
+    Gradients stop at its `value`, and [`trained`][mnemon.cells.trained] does not name it, so that neither an
+    optimiser nor weight decay moves it, and it is no parameter. One that has a `name` can be set, see
+    [`set_fixed`][mnemon.cells.set_fixed].
     """
 
     array: Inexact[Array, "..."]

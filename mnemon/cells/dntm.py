@@ -55,19 +55,19 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
     \end{aligned}$$
 
     (2.58-2.68). The write head has its own \(k, \beta, \gamma\) and \(v\), and \(\alpha\) and \(e\), linear in
-    \([x_t, h_t]\). Besides the `memory_slots` cells there is a NOP cell, with an address: what is read from it or
-    written to it is ignored. With several `hops` the step reads and updates h as often before it writes.
+    \([x_t, h_t]\). Besides the `memory_slots` cells there is a NOP cell, with an address: what is read from it
+    or written to it is ignored. With several `hops` a step reads and updates h as often before it writes.
 
     With discrete addressing the weights are one-hot: sampled with a key (2.69), the most likely cell without.
-    They have no gradient; an objective finds the log-probability in the state. For the curriculum a step uses the soft
-    weights with probability `soft_probability`, a `Fixed` array of this name: `set_fixed(model, soft_probability=p)`
-    sets it. With 0 or 1 it decides; a trainer that draws once for each batch sets what it has drawn.
+    They have no gradient; an objective finds the log-probability in the state. For the curriculum a step uses
+    soft weights with probability `soft_probability`, a `Fixed` array of this name that
+    `set_fixed(model, soft_probability=p)` sets. A trainer that draws once for a batch sets the 0 or 1 it drew.
 
     **Notes.** The thesis leaves open: the output, here [h_t, r_t]; that every hop moves v; that no gradient goes
-    through v (from the paper). The authors' code writes before it reads (`order="write-read"`: r_{t-1} makes h_t,
-    which writes and then reads), has a tanh candidate (`candidate="tanh"`), keeps in v the cosines without strengths
-    (`average_cosines=True`), with `lru_decay=0.04`. Not offered: its strength without the 1, its trained v_0, its
-    initial content of 1e-6, and its two NOP rows, one for each head.
+    through v (from the paper). The authors' code writes before it reads (`order="write-read"`: r_{t-1} makes
+    h_t, which writes and then reads), has a tanh candidate (`candidate="tanh"`), averages the cosines without
+    strengths (`average_cosines=True`), with `lru_decay=0.04`. Not offered: its strength without the 1, its
+    trained v_0, its initial content of 1e-6, and its two NOP rows, one for each head.
 
     >>> import jax
     >>> cell = DNTM(3, 5, memory_slots=8, address_size=2, word_size=4, key=jax.random.key(0))
@@ -167,7 +167,9 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
         return DNTMState(hidden, content, read, zeros, zeros, zeros, zeros, zeros[0], zeros[0])
 
     def drive(self, x: Float[Array, " input"]) -> DNTMDrive:
-        ends = accumulate([self.controller.bias.size, self.read_size + 2, self.read_size + 3 + self.word_size])
+        ends = accumulate(
+            [self.controller.bias.size, self.read_size + 2, self.read_size + 3 + self.word_size]
+        )
         controller, read, write, candidate = jnp.split(x @ self.input_weights, list(ends))
         write = jnp.pad(write, (0, self.word_size))  # the candidate's W_m h_t has no x
         return DNTMDrive(controller, read + self.read_head_bias, write + self.write_head_bias, candidate)
@@ -223,7 +225,7 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
         soft: Bool[Array, ""],
         key: Key,
     ) -> tuple[DNTMState, Float[Array, " cells"], Float[Array, " cells"]]:
-        """Where a head goes, its next v, and the state with what this choice adds to log-probability and entropy."""
+        """The state with what this choice adds to log-probability and entropy, the weights, and the next v."""
         word, (strength, gate) = head[:-2], head[-2:]
         cosines = cosine_similarity(word[None], self._memory(state))[0]
         before, after = (1.0, oneplus(strength)) if self.average_cosines else (oneplus(strength), 1.0)
@@ -233,6 +235,7 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
         if self.soft_probability is not None:
             choice = jax.tree.map(lambda a, b: jnp.where(soft, a, b), choice, choose(key, logits))
         state = state._replace(
-            log_probability=state.log_probability + choice.log_probability, entropy=state.entropy + choice.entropy
+            log_probability=state.log_probability + choice.log_probability,
+            entropy=state.entropy + choice.entropy,
         )
         return state, choice.weights, average

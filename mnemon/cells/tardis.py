@@ -37,27 +37,28 @@ class TARDIS(AbstractCell[TARDISState, Array]):
 
     $$\begin{aligned}
     M &= [A; C_{t-1}], \quad u_t = \mathrm{norm}(\textstyle\sum_{i<t} w^r_i) \\
-    \pi_t[i] &= a^T \tanh(W_h^\gamma h_{t-1} + W_x^\gamma x_t + W_m^\gamma M[i] + W_u^\gamma u_t) - 100\, w^r_{t-1}[i] \\
+    \pi_t[i] &= a^T \tanh(W_h^\gamma h_{t-1} + W_x^\gamma x_t + W_m^\gamma M[i] + W_u^\gamma u_t)
+        - 100\, w^r_{t-1}[i] \\
     w^r_t &\sim \mathrm{softmax}(\pi_t), \quad r_t = M^T w^r_t \\
     f_t, i_t, o_t &= \sigma(W_h h_{t-1} + W_x x_t + W_r r_t) \\
     \alpha_t, \beta_t &= \text{gumbel-sigmoid}(w_h h_{t-1} + w_x x_t + w_r r_t) \\
-    c_t &= f_t c_{t-1} + i_t \tanh(\alpha_t W'_h h_{t-1} + W'_x x_t + \beta_t W'_r r_t), \quad h_t = o_t \tanh(c_t) \\
-    C_t[j] &= W_m h_t, \quad j = t \text{ if } t \leq k, \text{ else } \arg\max w^r_t \\
-    y_t &= \tanh(W_g [h_t, r_t] + b_g)
+    c_t &= f_t c_{t-1} + i_t \tanh(\alpha_t W'_h h_{t-1} + W'_x x_t + \beta_t W'_r r_t) \\
+    h_t &= o_t \tanh(c_t), \quad y_t = \tanh(W_g [h_t, r_t] + b_g) \\
+    C_t[j] &= W_m h_t, \quad j = t \text{ if } t \leq k, \text{ else } \arg\max w^r_t
     \end{aligned}$$
 
-    (3.1-3.11; the readout after y is W^o.) The addresses A are random, sparse and `Fixed`. With a key the slot is
-    sampled: `estimator="gumbel"` gives it the straight-through gradient of the Gumbel-softmax with inverse temperature
-    \(\tau = 1 + \mathrm{softplus}(w^\tau h_{t-1} + b^\tau)\) (3.18-3.19), `"reinforce"` none: an objective finds the
-    log-probability in the state. Without a key the most likely slot is read, and the noise of the gates is zero.
+    (3.1-3.11; the readout after y is W^o.) The addresses A are random, sparse and `Fixed`. With a key the slot
+    is sampled: `estimator="gumbel"` gives it the straight-through gradient of the Gumbel-softmax with inverse
+    temperature \(1 + \mathrm{softplus}(w^\tau h_{t-1} + b^\tau)\) (3.18-3.19), `"reinforce"` none: an objective
+    finds the log-probability in the state. Without a key the most likely slot is read, and gates have no noise.
 
-    **Notes.** Algorithm 1 reads before it updates h, so h and M in 3.4 and h in 3.18 are those of step t - 1. Biases,
-    which the thesis omits, are in the gates, the addressing and the output. Left open there: `addressing_size`, the
-    tanh of the output, the sparsity of A (3 entries), and that no gradient goes through u. The sample of the
-    Gumbel-softmax is its argmax, so it is a sample of softmax(pi). The authors' code has no addresses
-    (`address_size=0`), a softmax of the counts as usage (`usage="softmax"`), `last_read_penalty=0`, `temperature=1`,
-    outputs h (`output="hidden"`), and lets gradients reach the choice through the write (`write_gradient=True`). Not
-    offered: its linear addressing, its matrices from c to the gates, its single Gumbel variable in gates.
+    **Notes.** Algorithm 1 reads before it updates h, so h and M in 3.4 and h in 3.18 are those of step t - 1.
+    Left open in the thesis: which parts have biases (here gates, addressing, output), `addressing_size`, the tanh
+    of the output, the sparsity of A (3 entries), that no gradient goes through u. The sample of a Gumbel-softmax
+    is its argmax, so it is one of softmax(pi). The authors' code has no addresses (`address_size=0`), a softmax
+    of counts as usage (`usage="softmax"`), `last_read_penalty=0`, `temperature=1`, output h (`output="hidden"`),
+    and gradients that reach the choice through the write (`write_gradient=True`). Not offered: its linear
+    addressing, its matrices from c to the gates, its single Gumbel variable in the gates.
 
     >>> import jax
     >>> cell = TARDIS(3, 6, memory_slots=8, address_size=2, word_size=4, key=jax.random.key(0))
@@ -134,8 +135,8 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         require(narrow, "word_size", word_size, wanted, "word_size=32 with hidden_size=120")
         for name, value in [("temperature", temperature), ("gate_temperature", gate_temperature)]:
             require(value is None or value > 0, name, value, "a positive number", f"{name}=0.3")
-        require(last_read_penalty >= 0, "last_read_penalty", last_read_penalty, "0 or more", "last_read_penalty=100")
-        keys = jax.random.split(key, 9)
+        require(last_read_penalty >= 0, "last_read_penalty", last_read_penalty, "0 or more", "100")
+        keys = jax.random.split(key, 10)
         gates, read_size = 4 * hidden_size + 2, address_size + word_size
         self.addresses = Fixed(sparse_rows(keys[0], memory_slots, address_size))
         self.input_weights = glorot_normal(keys[1], input_size, gates + addressing_size)
@@ -149,10 +150,9 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         learned = estimator == "gumbel" and temperature is None
         self.temperature_weights = jnp.zeros((hidden_size,)) if learned else None
         self.temperature_bias = jnp.zeros(()) if learned else None
-        micro_key, output_key = jax.random.split(keys[8])
-        self.micro_weights = glorot_normal(micro_key, hidden_size, word_size)
-        fusion = output == "fusion"
-        self.output_weights = glorot_normal(output_key, hidden_size + read_size, hidden_size) if fusion else None
+        self.micro_weights = glorot_normal(keys[8], hidden_size, word_size)
+        fusion, both = output == "fusion", hidden_size + read_size
+        self.output_weights = glorot_normal(keys[9], both, hidden_size) if fusion else None
         self.output_bias = jnp.zeros((hidden_size,)) if fusion else None
         self.input_size, self.output_size = input_size, hidden_size
         self.estimator, self.temperature, self.write_gradient = estimator, temperature, write_gradient
@@ -160,14 +160,11 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         self.usage, self.last_read_penalty = usage, last_read_penalty
 
     def init_state(self) -> TARDISState:
-        read_size, dtype = len(self.memory_weights), self.bias.dtype
-        slots, word = len(self.usage_weights), self.micro_weights.shape[1]
-        hidden, zeros = jnp.zeros((self.output_size,), dtype), jnp.zeros((slots,), dtype)
-        content, read = jnp.zeros((slots, word), dtype), jnp.zeros((read_size,), dtype)
-        filled = jnp.zeros((), jnp.int32)
-        return TARDISState(
-            hidden, hidden, content, filled, read, zeros, zeros, zeros, jnp.ones((2,), dtype), zeros[0], zeros[0]
-        )
+        slots, word, dtype = len(self.usage_weights), self.micro_weights.shape[1], self.bias.dtype
+        hidden, read = (jnp.zeros((size,), dtype) for size in (self.output_size, len(self.memory_weights)))
+        content, zeros = jnp.zeros((slots, word), dtype), jnp.zeros((slots,), dtype)
+        filled, gates = jnp.zeros((), jnp.int32), jnp.ones((2,), dtype)
+        return TARDISState(hidden, hidden, content, filled, read, *[zeros] * 3, gates, *[zeros[0]] * 2)
 
     def drive(self, x: Float[Array, " input"]) -> Float[Array, " drive"]:
         return x @ self.input_weights + self.bias
@@ -181,7 +178,7 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         memory = jnp.concatenate([self.addresses.value, state.content], axis=1)
         from_hidden = state.hidden @ self.hidden_weights
 
-        shared = drive[gates:] + from_hidden[gates:] + self._normalised(state.read_counts) @ self.usage_weights
+        shared = drive[gates:] + from_hidden[gates:] + self._usage(state) @ self.usage_weights
         logits = jnp.tanh(memory @ self.memory_weights + shared[None]) @ self.score_weights
         logits = logits - self.last_read_penalty * last_read
         choice = choose(read_key, logits, self._inverse_temperature(state.hidden))
@@ -209,11 +206,10 @@ class TARDIS(AbstractCell[TARDISState, Array]):
             return after, hidden
         return after, jnp.tanh(jnp.concatenate([hidden, read]) @ self.output_weights + self.output_bias)
 
-    def _normalised(self, counts: Float[Array, " slots"]) -> Float[Array, " slots"]:
-        """The usage u_t."""
+    def _usage(self, state: TARDISState) -> Float[Array, " slots"]:
         if self.usage == "softmax":
-            return jax.nn.softmax(counts)
-        centred = counts - jnp.mean(counts)
+            return jax.nn.softmax(state.read_counts)
+        centred = state.read_counts - jnp.mean(state.read_counts)
         return centred * jax.lax.rsqrt(jnp.mean(centred**2) + _USAGE_EPSILON)
 
     def _inverse_temperature(self, hidden: Float[Array, " hidden"]) -> float | Float[Array, ""] | None:
@@ -239,6 +235,6 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         reset = jnp.ones_like(total[-2:])
         if self.reset_gates:
             reset = gumbel_sigmoid(key, total[-2:], self.gate_temperature)
-        candidates = [part[3 * n : 4 * n] for part in (from_hidden, from_input, from_read)]
-        cell = f * state.cell + i * jnp.tanh(reset[0] * candidates[0] + candidates[1] + reset[1] * candidates[2])
+        past, new, memory = (part[3 * n : 4 * n] for part in (from_hidden, from_input, from_read))
+        cell = f * state.cell + i * jnp.tanh(reset[0] * past + new + reset[1] * memory)
         return o * jnp.tanh(cell), cell, reset

@@ -1,7 +1,7 @@
-"""Discrete choices: of a slot to access, or of a gate to open. All weightings are [slots], logits before the softmax.
+"""Discrete choices: of a slot to access, or of a gate to open.
 
-A choice can be learned in two ways. A score-function estimator (REINFORCE) needs its log-probability; the choice itself
-has no gradient. A straight-through estimator gives the choice the gradient of a relaxed, continuous one.
+A choice can be learned in two ways. A score-function estimator (REINFORCE) needs its log-probability; the choice
+itself has no gradient. A straight-through estimator gives the choice the gradient of a relaxed, continuous one.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ def sample(key: PRNGKeyArray, logits: Float[Array, " slots"]) -> Float[Array, " 
 
 
 def log_probability(logits: Float[Array, " slots"], choice: Float[Array, " slots"]) -> Float[Array, ""]:
-    """The logarithm of the probability softmax(logits) of a one-hot choice, with a gradient in the logits alone."""
+    """The logarithm of the probability of a one-hot choice under softmax(logits); no gradient in the choice."""
     return jax.lax.stop_gradient(choice) @ jax.nn.log_softmax(logits)
 
 
@@ -47,7 +47,8 @@ def gumbel_softmax(
 ) -> Float[Array, " slots"]:
     r"""One-hot, drawn from softmax(logits), with the gradient of the relaxed sample (straight-through).
 
-    $$ \bar w = \mathrm{softmax}((\pi + \xi)\, \tau), \quad \xi_i \sim \mathrm{Gumbel}(0, 1), \quad w = \mathrm{onehot}(\arg\max \bar w) $$
+    $$ \bar w = \mathrm{softmax}((\pi + \xi)\, \tau), \quad \xi_i \sim \mathrm{Gumbel}(0, 1), \quad
+    w = \mathrm{onehot}(\arg\max \bar w) $$
 
     (thesis 3.19). The inverse temperature \(\tau\) may be an output of the network, see `oneplus` (3.18).
     """
@@ -96,7 +97,7 @@ def choose(
 ) -> Choice:
     """A sampled slot, or without a key the most likely one.
 
-    With an inverse temperature a sample has the gradient of its relaxation (`gumbel_softmax`), else it has none.
+    With an inverse temperature a sample has the gradient of its relaxation (`gumbel_softmax`), else none.
     """
     if key is None:
         weights = most_likely(logits)

@@ -1,8 +1,8 @@
 """Learning discrete choices: REINFORCE with a running baseline, the auxiliary reward, the curriculum.
 
 A cell that makes discrete choices has their log-probability and entropy in its state
-(`unroll(..., observe=lambda state: (state.log_probability, state.read))`). With the reward of each step, such as the
-log-likelihood of its prediction, that is all these functions need.
+(`unroll(..., observe=lambda state: (state.log_probability, state.read))`). With the reward of each step, such as
+the log-likelihood of its prediction, that is all these functions need.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from ..cells._init import glorot_normal
 
 
 class Baseline(NamedTuple):
-    """Running statistics over updates, which make the learning signal small: a part of the state of training."""
+    """Running statistics over updates, which centre and scale the learning signal: a part of training's state."""
 
     reward: Float[Array, ""]  # b, mean reward of a step
     variance: Float[Array, ""]  # of the learning signal
@@ -63,9 +63,9 @@ def reinforce(
     $$ L = -\frac{1}{N} \sum_{i,t} \hat R_t^{(i)} \log p(w_t^{(i)}), \qquad
     \hat R_t = \frac{1}{\max(1, \sigma)} \sum_{j \geq t} \gamma^{j-t} (R_j - b) $$
 
-    (thesis 3.16, with the variance normalisation of Mnih & Gregor 2014). Its gradient is that of the log-probabilities
-    alone: no gradient goes through rewards. b and \(\sigma^2\) are running averages over the batches before this one, so
-    that the estimate has no bias (but the scale \(1 / \max(1, \sigma)\)).
+    (thesis 3.16, with the variance normalisation of Mnih & Gregor 2014). No gradient goes through the rewards.
+    b and \(\sigma^2\) are running averages over the batches before this one, so that the estimate has no bias
+    but the scale \(1 / \max(1, \sigma)\).
 
     **Arguments:**
 
@@ -74,19 +74,19 @@ def reinforce(
     - `baseline`: `Baseline.start()`, then what the last call returned.
     - `discount`: \(\gamma\).
     - `decay`: of the running averages.
-    - `rewarded`: the steps whose rewards count, by default all. Choices after the last of them are not learned,
-      so padding needs no mask of its own.
+    - `rewarded`: the steps whose rewards count, by default all. Choices after the last of them are not
+      learned, so padding needs no mask of its own.
     - `reset`: where a new sequence starts; choices before get no rewards from after.
     """
     require(0.0 <= decay < 1.0, "decay", decay, "0 or more, below 1", "decay=0.9")
-    counted = jnp.ones_like(rewards) if rewarded is None else rewarded.astype(rewards.dtype)
+    rewarded = jnp.ones(rewards.shape, bool) if rewarded is None else rewarded
     rewards = jax.lax.stop_gradient(rewards)
-    signal = discounted_returns(counted * (rewards - baseline.reward), discount, reset)
-    # A choice counts if a reward can still come.
-    learned = discounted_returns(counted, discount, reset) > 0
-    total = jnp.maximum(jnp.sum(counted), 1.0)
-    reward = jnp.sum(counted * rewards) / total
-    variance = jnp.sum(learned * signal**2) / jnp.maximum(jnp.sum(learned), 1)
+    signal = discounted_returns(jnp.where(rewarded, rewards - baseline.reward, 0.0), discount, reset)
+    reward = jnp.sum(jnp.where(rewarded, rewards, 0.0)) / jnp.maximum(jnp.sum(rewarded), 1)
+    learned = (
+        discounted_returns(rewarded.astype(rewards.dtype), discount, reset) > 0
+    )  # a reward can still come
+    variance = jnp.sum(signal**2) / jnp.maximum(jnp.sum(learned), 1)
     scaled = signal / jnp.maximum(1.0, jnp.sqrt(baseline.variance))
     loss = -jnp.mean(jnp.sum(scaled * log_probabilities, axis=1))
     return loss, Baseline(
@@ -97,9 +97,9 @@ def reinforce(
 class AuxiliaryReadout(eqx.Module):
     r"""A prediction from what was read and the input alone (thesis 3.17): \(W_r^o r_t + W_x^o x_t\).
 
-    Its log-likelihood is a reward that the controller cannot earn without its memory. Minimising its loss trains
-    only its own two matrices, as no gradient goes to r and x. It also shows how much of an answer is in the memory
-    (thesis 3.6).
+    Its log-likelihood is a reward that the controller cannot earn without its memory. Minimising its loss
+    trains only its own two matrices, as no gradient goes to r and x. It also shows how much of an answer is in
+    the memory (thesis 3.6).
 
     >>> import jax
     >>> readout = AuxiliaryReadout(6, 3, 2, key=jax.random.key(0))
@@ -133,8 +133,8 @@ class AuxiliaryReadout(eqx.Module):
 def soft_probability(update: int | Array, rate: float = 1.0) -> Float[Array, ""]:
     r"""The curriculum from soft to discrete addressing: \(p_t = 1 / \sqrt{1 + \rho t}\) at update t.
 
-    `set_fixed(model, soft_probability=soft_probability(update))` sets it in any cell that has it. To draw once for
-    a batch, as the authors of D-NTM do, set `jax.random.bernoulli(key, p)`. Their code has a rate of 0.0015.
+    `set_fixed(model, soft_probability=soft_probability(update))` sets it in any cell that has it. To draw once
+    for a batch, as the authors of D-NTM do, set `jax.random.bernoulli(key, p)`. Their code has a rate of 0.0015.
 
     >>> soft_probability(3)
     Array(0.5, dtype=float32, weak_type=True)

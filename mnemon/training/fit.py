@@ -18,6 +18,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._errors import MnemonError, require
+from ..cells import trained
 from ..model import Model
 from ..tasks import AbstractTask
 from .checkpoints import Checkpoints
@@ -55,7 +56,9 @@ class FitResult:
 
     model: Model
     update: int
-    records: list[Record]  # a line for each `log_every` updates: `step` and the means of loss, metrics, gradient norm
+    records: list[
+        Record
+    ]  # a line for each `log_every` updates: `step` and the means of loss, metrics, gradient norm
     solved: bool
     seconds: float  # of this call
     updates_per_second: float  # without the time to compile
@@ -132,7 +135,11 @@ def fit(
             return None if checkpoints is None else checkpoints.save(done, state)
 
         def where(path: Path | None) -> str:
-            return "no checkpoint was kept (no folder was given)" if path is None else f"the last good checkpoint is {path}"
+            return (
+                "no checkpoint was kept (no folder was given)"
+                if path is None
+                else f"the last good checkpoint is {path}"
+            )
 
         while done < updates and not (stop_when_solved and solved):
             window_end = min(updates, (done // log_every + 1) * log_every)
@@ -143,7 +150,9 @@ def fit(
             elapsed = time.perf_counter() - before
             if not sound:
                 done = int(state.update)
-                raise Diverged(f"the loss or its gradient was not finite at update {done + 1}; {where(save())}")
+                raise Diverged(
+                    f"the loss or its gradient was not finite at update {done + 1}; {where(save())}"
+                )
             done += count
             if rate > 0:  # the first call also compiles
                 timed_updates, timed_seconds = timed_updates + count, timed_seconds + elapsed
@@ -170,7 +179,7 @@ def fit(
 def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> TrainState:
     key = jax.random.key(seed)
     carry = objective.init_carry(model, task, batch)
-    opt_state = optimizer.init(eqx.filter(model, eqx.is_inexact_array))
+    opt_state = optimizer.init(eqx.filter(model, trained(model)))
 
     def metrics_of_one_update():
         episodes = task.batch(key, jnp.asarray(0), batch)
@@ -199,9 +208,10 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int)
             return objective(model, task, episodes, state.carry, key=model_key)
 
         (loss, (metrics, carry)), gradient = differentiate(state.model)
-        norm = optax.global_norm(eqx.filter(gradient, eqx.is_inexact_array))
-        trained = eqx.filter(state.model, eqx.is_inexact_array)
-        steps, opt_state = optimizer.update(gradient, state.optimizer, trained)
+        gradient = eqx.filter(gradient, trained(gradient))
+        norm = optax.global_norm(gradient)
+        parameters = eqx.filter(state.model, trained(state.model))
+        steps, opt_state = optimizer.update(gradient, state.optimizer, parameters)
         metrics = {**metrics, "loss": loss, "gradient_norm": norm}
         totals = {name: total + metrics[name] for name, total in state.totals.items()}
         model = eqx.apply_updates(state.model, steps)
@@ -216,7 +226,9 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int)
             arrays, _ = loop
             before = eqx.combine(arrays, static)
             after, sound = one_update(before, task)
-            kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), eqx.filter(after, eqx.is_array), arrays)
+            kept = jax.tree.map(
+                lambda new, old: jnp.where(sound, new, old), eqx.filter(after, eqx.is_array), arrays
+            )
             return kept, sound
 
         def more(loop):

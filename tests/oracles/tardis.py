@@ -13,7 +13,11 @@ def oracle(cell, xs):
     content = np.zeros((slots, cell.micro_weights.shape[1]))
     h, c, counts, last, outputs = np.zeros(n), np.zeros(n), np.zeros(slots), None, []
     columns = {gate: slice(k * n, (k + 1) * n) for k, gate in enumerate("fioc")}
-    columns |= {"alpha": slice(4 * n, 4 * n + 1), "beta": slice(4 * n + 1, 4 * n + 2), "gamma": slice(4 * n + 2, None)}
+    columns |= {
+        "alpha": slice(4 * n, 4 * n + 1),
+        "beta": slice(4 * n + 1, 4 * n + 2),
+        "gamma": slice(4 * n + 2, None),
+    }
     for t, x in enumerate(xs):
         from_x = {gate: x @ cell.input_weights[:, at] + cell.bias[at] for gate, at in columns.items()}
         from_h = {gate: h @ cell.hidden_weights[:, at] for gate, at in columns.items()}
@@ -25,7 +29,9 @@ def oracle(cell, xs):
         logits = np.zeros(slots)
         for i in range(slots):
             word = np.concatenate([addresses[i], content[i]])
-            inside = from_h["gamma"] + from_x["gamma"] + word @ cell.memory_weights + usage @ cell.usage_weights
+            inside = (
+                from_h["gamma"] + from_x["gamma"] + word @ cell.memory_weights + usage @ cell.usage_weights
+            )
             logits[i] = cell.score_weights @ np.tanh(inside)
             if i == last:
                 logits[i] -= cell.last_read_penalty
