@@ -54,18 +54,18 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
     C_t[i] &= C_{t-1}[i] (1 - w^w_t[i] e_t) + w^w_t[i] c_t
     \end{aligned}$$
 
-    (2.58-2.68). The write head has its own \(k, \beta, \gamma\) and \(v\), and \(\alpha\) and \(e\), linear in
-    \([x_t, h_t]\). Besides the `memory_slots` cells there is a NOP cell, with an address: what is read from it
-    or written to it is ignored. With several `hops` a step reads and updates h as often before it writes.
+    (2.58-2.68). The write head has its own \(k, \beta, \gamma\) and \(v\), and \(\alpha\) and \(e\), linear
+    in \([x_t, h_t]\). Besides the `memory_slots` cells there is a NOP cell, with an address: what is read from
+    it or written to it is ignored. With several `hops` a step reads and updates h as often before it writes.
 
     With discrete addressing the weights are one-hot: sampled with a key (2.69), the most likely cell without.
     They have no gradient; an objective finds the log-probability in the state. For the curriculum a step uses
     soft weights with probability `soft_probability`, a `Fixed` array of this name that
-    `set_fixed(model, soft_probability=p)` sets. A trainer that draws once for a batch sets the 0 or 1 it drew.
+    `set_fixed(model, soft_probability=p)` sets. A trainer that draws once a batch sets the 0 or 1 it drew.
 
-    **Notes.** The thesis leaves open: the output, here [h_t, r_t]; that every hop moves v; that no gradient goes
-    through v (from the paper). The authors' code writes before it reads (`order="write-read"`: r_{t-1} makes
-    h_t, which writes and then reads), has a tanh candidate (`candidate="tanh"`), averages the cosines without
+    **Notes.** The thesis leaves open: the output, here [h_t, r_t]; that every hop moves v; that no gradient
+    goes through v (from the paper). The authors' code writes before it reads (`order="write-read"`: r_{t-1}
+    makes h_t, which writes and then reads), has a tanh candidate (`candidate="tanh"`), averages the cosines without
     strengths (`average_cosines=True`), with `lru_decay=0.04`. Not offered: its strength without the 1, its
     trained v_0, its initial content of 1e-6, and its two NOP rows, one for each head.
 
@@ -225,7 +225,7 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
         soft: Bool[Array, ""],
         key: Key,
     ) -> tuple[DNTMState, Float[Array, " cells"], Float[Array, " cells"]]:
-        """The state with what this choice adds to log-probability and entropy, the weights, and the next v."""
+        """The state with this choice's log-probability and entropy added, the weights, and the next v."""
         word, (strength, gate) = head[:-2], head[-2:]
         cosines = cosine_similarity(word[None], self._memory(state))[0]
         before, after = (1.0, oneplus(strength)) if self.average_cosines else (oneplus(strength), 1.0)

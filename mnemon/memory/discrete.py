@@ -1,7 +1,7 @@
 """Discrete choices: of a slot to access, or of a gate to open.
 
-A choice can be learned in two ways. A score-function estimator (REINFORCE) needs its log-probability; the choice
-itself has no gradient. A straight-through estimator gives the choice the gradient of a relaxed, continuous one.
+A choice can be learned in two ways. A score-function estimator (REINFORCE) needs its log-probability; the
+choice itself has no gradient. A straight-through estimator gives it the gradient of a relaxed, soft choice.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ def sample(key: PRNGKeyArray, logits: Float[Array, " slots"]) -> Float[Array, " 
 
 
 def log_probability(logits: Float[Array, " slots"], choice: Float[Array, " slots"]) -> Float[Array, ""]:
-    """The logarithm of the probability of a one-hot choice under softmax(logits); no gradient in the choice."""
+    """Logarithm of the probability of a one-hot choice under softmax(logits); no gradient in the choice."""
     return jax.lax.stop_gradient(choice) @ jax.nn.log_softmax(logits)
 
 

@@ -1,8 +1,8 @@
 """Learning discrete choices: REINFORCE with a running baseline, the auxiliary reward, the curriculum.
 
 A cell that makes discrete choices has their log-probability and entropy in its state
-(`unroll(..., observe=lambda state: (state.log_probability, state.read))`). With the reward of each step, such as
-the log-likelihood of its prediction, that is all these functions need.
+(`unroll(..., observe=lambda state: (state.log_probability, state.read))`). With the reward of each step, such
+as the log-likelihood of its prediction, that is all these functions need.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from ..cells._init import glorot_normal
 
 
 class Baseline(NamedTuple):
-    """Running statistics over updates, which centre and scale the learning signal: a part of training's state."""
+    """Running statistics over updates, which centre and scale the learning signal."""
 
     reward: Float[Array, ""]  # b, mean reward of a step
     variance: Float[Array, ""]  # of the learning signal
@@ -63,8 +63,7 @@ def reinforce(
     $$ L = -\frac{1}{N} \sum_{i,t} \hat R_t^{(i)} \log p(w_t^{(i)}), \qquad
     \hat R_t = \frac{1}{\max(1, \sigma)} \sum_{j \geq t} \gamma^{j-t} (R_j - b) $$
 
-    (thesis 3.16, with the variance normalisation of Mnih & Gregor 2014). No gradient goes through the rewards.
-    b and \(\sigma^2\) are running averages over the batches before this one, so that the estimate has no bias
+    (thesis 3.16, with the variance normalisation of Mnih & Gregor 2014). No gradient goes through rewards. b and \(\sigma^2\) are running averages over the batches before this one, so that the estimate has no bias
     but the scale \(1 / \max(1, \sigma)\).
 
     **Arguments:**
@@ -98,8 +97,8 @@ class AuxiliaryReadout(eqx.Module):
     r"""A prediction from what was read and the input alone (thesis 3.17): \(W_r^o r_t + W_x^o x_t\).
 
     Its log-likelihood is a reward that the controller cannot earn without its memory. Minimising its loss
-    trains only its own two matrices, as no gradient goes to r and x. It also shows how much of an answer is in
-    the memory (thesis 3.6).
+    trains only its own two matrices, as no gradient goes to r and x. It also shows how much of an answer is
+    in the memory (thesis 3.6).
 
     >>> import jax
     >>> readout = AuxiliaryReadout(6, 3, 2, key=jax.random.key(0))
@@ -133,8 +132,8 @@ class AuxiliaryReadout(eqx.Module):
 def soft_probability(update: int | Array, rate: float = 1.0) -> Float[Array, ""]:
     r"""The curriculum from soft to discrete addressing: \(p_t = 1 / \sqrt{1 + \rho t}\) at update t.
 
-    `set_fixed(model, soft_probability=soft_probability(update))` sets it in any cell that has it. To draw once
-    for a batch, as the authors of D-NTM do, set `jax.random.bernoulli(key, p)`. Their code has a rate of 0.0015.
+    `set_fixed(model, soft_probability=soft_probability(update))` sets it in any cell that has it. To draw
+    once a batch, as the authors of D-NTM do, set `jax.random.bernoulli(key, p)`. Their rate is 0.0015.
 
     >>> soft_probability(3)
     Array(0.5, dtype=float32, weak_type=True)

@@ -56,9 +56,7 @@ class FitResult:
 
     model: Model
     update: int
-    records: list[
-        Record
-    ]  # a line for each `log_every` updates: `step` and the means of loss, metrics, gradient norm
+    records: list[Record]  # a line for each `log_every` updates: `step` and the means of loss, metrics, gradient norm
     solved: bool
     seconds: float  # of this call
     updates_per_second: float  # without the time to compile
@@ -150,9 +148,7 @@ def fit(
             elapsed = time.perf_counter() - before
             if not sound:
                 done = int(state.update)
-                raise Diverged(
-                    f"the loss or its gradient was not finite at update {done + 1}; {where(save())}"
-                )
+                raise Diverged(f"the loss or its gradient was not finite at update {done + 1}; {where(save())}")
             done += count
             if rate > 0:  # the first call also compiles
                 timed_updates, timed_seconds = timed_updates + count, timed_seconds + elapsed
@@ -226,9 +222,7 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int)
             arrays, _ = loop
             before = eqx.combine(arrays, static)
             after, sound = one_update(before, task)
-            kept = jax.tree.map(
-                lambda new, old: jnp.where(sound, new, old), eqx.filter(after, eqx.is_array), arrays
-            )
+            kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), eqx.filter(after, eqx.is_array), arrays)
             return kept, sound
 
         def more(loop):

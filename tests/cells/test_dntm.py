@@ -119,7 +119,7 @@ def test_discrete_addressing_samples_with_a_key_and_takes_the_mode_without():
 
 
 def test_log_probability_is_of_all_choices_of_a_step():
-    """Frequencies of pairs of choices in the first step, where every draw has the same distributions to read from."""
+    """In the first step every draw has the same distribution: frequencies are probabilities."""
     cell = _cell(addressing="discrete")
     draws = 4000
     x = jnp.broadcast_to(INPUTS[:1, :1], (draws, 1, 3))
