@@ -38,7 +38,11 @@ def option_fields(cls: type, parameters: Mapping[str, inspect.Parameter]) -> lis
 def parse_options(prog: str, description: str, base: type, fields: list[Field], arguments: list[str]) -> Any:
     """Parse `arguments` into `base` (a dataclass) extended by `fields`."""
     required = [field[:2] for field in fields if field[2] is inspect.Parameter.empty]
-    optional = [(name, kind, dataclasses.field(default=value)) for name, kind, value in fields if value is not inspect.Parameter.empty]
+    optional = [
+        (name, kind, dataclasses.field(default=value))
+        for name, kind, value in fields
+        if value is not inspect.Parameter.empty
+    ]
     arguments_class = dataclasses.make_dataclass("Arguments", [*required, *optional], bases=(base,), kw_only=True)
     arguments_class.__doc__ = description
     return tyro.cli(arguments_class, prog=prog, description=description, args=arguments)

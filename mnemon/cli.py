@@ -164,7 +164,9 @@ def train(arguments: list[str]) -> None:
     task, parameters = config.make_task(), count_parameters(config.make_model())
     baseline = task.chance["loss"]
     progress = _Progress(f"{task_name} {cell_name}", config.steps, baseline, options.json)
-    progress.say(f"{cell_name} with {parameters:,} parameters on {task_name}; without a memory the loss is {baseline:.4f}; {folder}")
+    progress.say(
+        f"{cell_name} with {parameters:,} parameters on {task_name} in {folder}; without a memory: {baseline:.4f}"
+    )
     from .training import Interrupted
 
     try:
@@ -200,7 +202,11 @@ def train(arguments: list[str]) -> None:
         print(json.dumps(summary))
     else:
         loss = "no update was made" if not last else f"loss {last['loss']:.4f} (without a memory {baseline:.4f})"
-        OUT.print(f"{loss}{', solved' if result.solved else ''}; {result.seconds:.1f} s; {folder}", highlight=False, soft_wrap=True)
+        OUT.print(
+            f"{loss}{', solved' if result.solved else ''}; {result.seconds:.1f} s; {folder}",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _shared_names(*classes: type) -> list[str]:
@@ -310,7 +316,12 @@ def evaluate(arguments: list[str]) -> None:
         print(json.dumps(result))
         return
     scores = [
-        {"metric": name, "measured": value, "without a memory": task.chance.get(name, float("nan")), "perfect": task.perfect.get(name, float("nan"))}
+        {
+            "metric": name,
+            "measured": value,
+            "without a memory": task.chance.get(name, float("nan")),
+            "perfect": task.perfect.get(name, float("nan")),
+        }
         for name, value in metrics.items()
     ]
     _print_table(scores, False, f"{config.cell} on {config.task} after {step:,} updates, {options.episodes:,} episodes")
@@ -323,32 +334,86 @@ def bench(arguments: list[str]) -> None:
     run(arguments, lambda rows, as_json, title: _print_table(rows, as_json, title))
 
 
+def experiments(arguments: list[str]) -> None:
+    """The tables and figures of the literature, with their presets and the state of the results here."""
+    options = tyro.cli(_Listing, prog="mnemon experiments", description=experiments.__doc__, args=arguments)
+    from .report.listings import experiment_rows
+
+    _print_table(experiment_rows(Path("results")), options.json, "Experiments")
+
+
+@dataclasses.dataclass(kw_only=True)
+class _Reproduction:
+    id: Annotated[str, tyro.conf.Positional]
+    """Id of the experiment, see `mnemon experiments`."""
+    preset: str = "smoke"
+    """smoke, laptop or paper."""
+    seeds: int | None = None
+    """How many seeds; those of the preset without it."""
+    jobs: int = 1
+    """Processes at a time."""
+    runs: Path = Path("runs")
+    """Where the runs work; what is there is gone on with."""
+    results: Path = Path("results")
+    """Where the results go."""
+    json: bool = False
+    """Print JSON."""
+
+
+def reproduce(arguments: list[str]) -> None:
+    """Run an experiment, or go on with it: `mnemon reproduce ID --preset smoke|laptop|paper`."""
+    options = tyro.cli(_Reproduction, prog="mnemon reproduce", description=reproduce.__doc__, args=arguments)
+    from .experiments import reproduce as run
+
+    path = run(
+        options.id,
+        options.preset,
+        seeds=options.seeds,
+        jobs=options.jobs,
+        runs=options.runs,
+        results=options.results,
+        report=_say,
+    )
+    print(json.dumps({"results": str(path)}) if options.json else path)
+
+
 @dataclasses.dataclass(kw_only=True)
 class _Report:
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs."""
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Folders of runs, or ids of experiments."""
     out: Path = Path("report.html")
-    """The page to write."""
+    """The page to write about runs."""
+    results: Path = Path("results")
+    """Where the results of experiments are."""
     json: bool = False
     """Print JSON."""
 
 
 def report(arguments: list[str]) -> None:
-    """One self-contained page about runs: `mnemon report RUN ... --out report.html`."""
+    """A page about runs, or table and figure of experiments: `mnemon report RUN ...` or `mnemon report ID ...`."""
     options = tyro.cli(_Report, prog="mnemon report", description=report.__doc__, args=arguments)
-    require(len(options.runs) >= 1, "runs", options.runs, "at least one run", "mnemon report runs/demo-nru")
+    require(len(options.runs) >= 1, "runs", options.runs, "a run or an experiment", "mnemon report runs/demo/nru")
+    from .experiments import EXPERIMENTS
+    from .experiments._report import write_report as write_experiment
     from .report.page import write_report
     from .training.runs import open_run
 
-    path = write_report([open_run(folder) for folder in options.runs], options.out)
-    print(json.dumps({"page": str(path)}) if options.json else path)
+    ids = [name for name in options.runs if name in EXPERIMENTS]
+    folders = [Path(name) for name in options.runs if name not in EXPERIMENTS]
+    written = [path for name in ids for path in write_experiment(name, options.results)]
+    if folders:
+        written.append(write_report([open_run(folder) for folder in folders], options.out))
+    if options.json:
+        print(json.dumps({"files": [str(path) for path in written]}))
+    else:
+        print("\n".join(map(str, written)))
 
 
 @dataclasses.dataclass(kw_only=True)
 class _Demo:
     out: Path = Path("runs/demo")
     """Folder for the two runs and the page."""
-    steps: int = 6_000
+    steps: int = 10_000
     """Updates of each network."""
     delay: int = 30
     """Steps over which the symbols are kept."""
@@ -371,6 +436,8 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train": train,
     "evaluate": evaluate,
     "bench": bench,
+    "experiments": experiments,
+    "reproduce": reproduce,
     "report": report,
     "demo": demo,
 }

@@ -81,7 +81,13 @@ CELLS: dict[str, CellEntry] = {
             NRU,
             "additive",
             "Chandar et al. 2019",
-            {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
+            {
+                "hidden_size": 80,
+                "memory_size": 64,
+                "heads": 4,
+                "heads_see_input": False,
+                "average_heads": True,
+            },
         ),
         CellEntry("dntm", DNTM, "memory", "Gulcehre et al. 2016", {"hidden_size": 59}),
         CellEntry(

@@ -167,16 +167,12 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
         return DNTMState(hidden, content, read, zeros, zeros, zeros, zeros, zeros[0], zeros[0])
 
     def drive(self, x: Float[Array, " input"]) -> DNTMDrive:
-        ends = accumulate(
-            [self.controller.bias.size, self.read_size + 2, self.read_size + 3 + self.word_size]
-        )
+        ends = accumulate([self.controller.bias.size, self.read_size + 2, self.read_size + 3 + self.word_size])
         controller, read, write, candidate = jnp.split(x @ self.input_weights, list(ends))
         write = jnp.pad(write, (0, self.word_size))  # the candidate's W_m h_t has no x
         return DNTMDrive(controller, read + self.read_head_bias, write + self.write_head_bias, candidate)
 
-    def step(
-        self, state: DNTMState, drive: DNTMDrive, *, key: Key = None
-    ) -> tuple[DNTMState, Float[Array, " output"]]:
+    def step(self, state: DNTMState, drive: DNTMDrive, *, key: Key = None) -> tuple[DNTMState, Float[Array, " output"]]:
         soft_key, write_key, *read_keys = split_key(key, self.hops + 2)
         soft = jnp.array(False)
         if self.soft_probability is not None and soft_key is not None:

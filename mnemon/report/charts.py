@@ -16,9 +16,19 @@ _FONT = "system-ui, sans-serif"
 
 def themed(chart: Chart) -> Chart:
     """The look that all charts share."""
-    return chart.configure(font=_FONT).configure_view(stroke=None).configure_axis(
-        grid=False, labelColor="#444", titleColor="#444", titleFontWeight="normal", domainColor="#bbb", tickColor="#bbb"
-    ).configure_title(anchor="start", fontWeight=600, fontSize=13)
+    return (
+        chart.configure(font=_FONT)
+        .configure_view(stroke=None)
+        .configure_axis(
+            grid=False,
+            labelColor="#444",
+            titleColor="#444",
+            titleFontWeight="normal",
+            domainColor="#bbb",
+            tickColor="#bbb",
+        )
+        .configure_title(anchor="start", fontWeight=600, fontSize=13)
+    )
 
 
 def learning_curves(curves: pl.DataFrame, baseline: float, metric: str = "loss") -> Chart:
@@ -60,7 +70,9 @@ def heat_map(values: np.ndarray, labels: list[str], title: str) -> Chart:
             x=alt.X("time:O", title=None, axis=_step_axis(labels)),
             y=alt.Y("entry:O", title=None, axis=None),
             color=alt.Color(
-                "value:Q", scale=alt.Scale(scheme="blueorange", domain=[-most, most]), legend=alt.Legend(title=None)
+                "value:Q",
+                scale=alt.Scale(scheme="blueorange", domain=[-most, most]),
+                legend=alt.Legend(title=None),
             ),
             tooltip=["time", "entry", alt.Tooltip("value:Q", format=".3f")],
         )

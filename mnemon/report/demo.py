@@ -17,10 +17,15 @@ CELLS = ("nru", "lstm")
 def run_demo(folder: Path, steps: int, delay: int, console: Console) -> Path:
     """Train both networks at the same time, one process each, and write the page."""
     console.print(
-        f"Copying: remember 10 symbols for {delay} steps. NRU and LSTM, about 23,500 parameters each, {steps:,} updates.",
+        f"Copying: remember 10 symbols for {delay} steps; NRU and LSTM of about 23,500 parameters; {steps:,} updates.",
         highlight=False,
     )
-    columns = (TextColumn("[bold]{task.description:>4}"), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
+    columns = (
+        TextColumn("[bold]{task.description:>4}"),
+        BarColumn(),
+        TextColumn("{task.fields[text]}"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console) as progress:
         trainings = [_Training(cell, folder / cell, steps, delay, progress) for cell in CELLS]
         for training in trainings:

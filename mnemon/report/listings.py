@@ -7,11 +7,11 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from ..cells import CELLS, make_cell
+from ..cells import CELLS, count_parameters, make_cell
+from ..experiments import EXPERIMENTS
 from ..lens.trace import named_arrays
 from ..model import Model
 from ..tasks import TASKS, make_task
-from ..cells import count_parameters
 
 # The sizes of the thesis's copying task, at which it compares cells of about 23.5k parameters.
 REFERENCE_INPUTS, REFERENCE_OUTPUTS = 10, 9
@@ -57,6 +57,21 @@ def task_rows() -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def experiment_rows(results: Path) -> list[dict[str, Any]]:
+    """A row for each experiment."""
+    return [
+        {
+            "id": experiment.id,
+            "source": experiment.source,
+            "shows": experiment.shows,
+            "published": experiment.published,
+            "presets": "; ".join(f"{name}: {preset.cost}" for name, preset in experiment.presets.items()),
+            "results": ", ".join(path.stem for path in sorted((results / experiment.id).glob("*.json"))) or "none",
+        }
+        for experiment in EXPERIMENTS.values()
+    ]
 
 
 def _scores(scores: dict[str, float]) -> str:

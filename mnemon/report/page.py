@@ -2,7 +2,6 @@
 
 import html
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from string import Template
@@ -12,6 +11,7 @@ import jax
 import polars as pl
 import vl_convert
 
+from .._files import write_atomically
 from ..cells import count_parameters
 from ..lens.trace import Trace, trace
 from ..tasks import AbstractTask, Episode
@@ -40,7 +40,8 @@ $body
 $script
 const charts = $charts;
 for (const [id, spec] of Object.entries(charts))
-  embed(document.getElementById(id), spec, {actions: {export: true, source: false, compiled: false, editor: false}, renderer: "svg"});
+  vegaEmbed(document.getElementById(id), spec,
+            {actions: {export: true, source: false, compiled: false, editor: false}, renderer: "svg"});
 </script>
 </body>
 </html>
@@ -84,14 +85,11 @@ class Page:
         page = _TEMPLATE.substitute(
             title=html.escape(self._title),
             body="\n".join(self._parts),
-            script=vl_convert.javascript_bundle("const embed = vegaEmbed;"),
+            script=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
             # "</" would end the script element
             charts=json.dumps(self._charts).replace("</", "<\\/"),
         )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_text(page)
-        os.replace(part, path)
+        write_atomically(path, page)
         return path.absolute()
 
 

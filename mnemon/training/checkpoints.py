@@ -62,7 +62,9 @@ class Checkpoints:
             except Exception as error:  # a damaged checkpoint can fail in any of the layers below
                 aside = self.folder.parent / f"damaged-checkpoint-{update}"
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                report(f"checkpoint {self.path(update)} is damaged ({reason:.120}); moved to {aside}, trying the one before")
+                report(
+                    f"checkpoint {self.path(update)} is damaged ({reason:.120}); moved to {aside}; using the one before"
+                )
                 self._manager.close()
                 self.path(update).rename(aside)
                 self._manager = self._open()

@@ -63,7 +63,8 @@ def reinforce(
     $$ L = -\frac{1}{N} \sum_{i,t} \hat R_t^{(i)} \log p(w_t^{(i)}), \qquad
     \hat R_t = \frac{1}{\max(1, \sigma)} \sum_{j \geq t} \gamma^{j-t} (R_j - b) $$
 
-    (thesis 3.16, with the variance normalisation of Mnih & Gregor 2014). No gradient goes through rewards. b and \(\sigma^2\) are running averages over the batches before this one, so that the estimate has no bias
+    (thesis 3.16, with the variance normalisation of Mnih & Gregor 2014). No gradient goes through the rewards.
+    b and \(\sigma^2\) are running averages over the batches before this one, so that the estimate has no bias
     but the scale \(1 / \max(1, \sigma)\).
 
     **Arguments:**
@@ -82,9 +83,7 @@ def reinforce(
     rewards = jax.lax.stop_gradient(rewards)
     signal = discounted_returns(jnp.where(rewarded, rewards - baseline.reward, 0.0), discount, reset)
     reward = jnp.sum(jnp.where(rewarded, rewards, 0.0)) / jnp.maximum(jnp.sum(rewarded), 1)
-    learned = (
-        discounted_returns(rewarded.astype(rewards.dtype), discount, reset) > 0
-    )  # a reward can still come
+    learned = discounted_returns(rewarded.astype(rewards.dtype), discount, reset) > 0  # a reward can still come
     variance = jnp.sum(signal**2) / jnp.maximum(jnp.sum(learned), 1)
     scaled = signal / jnp.maximum(1.0, jnp.sqrt(baseline.variance))
     loss = -jnp.mean(jnp.sum(scaled * log_probabilities, axis=1))

@@ -44,7 +44,11 @@ class Supervised(AbstractObjective):
         self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], tuple[dict[str, Array], Any]]:
         outputs, result = model(
-            episodes, state=jax.lax.stop_gradient(carry), lengths=episodes.length, truncate=self.truncate, key=key
+            episodes,
+            state=jax.lax.stop_gradient(carry),
+            lengths=episodes.length,
+            truncate=self.truncate,
+            key=key,
         )
         loss, metrics = task.score(outputs, episodes)
         return loss, (metrics, result.state if task.carries_state else None)

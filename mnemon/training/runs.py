@@ -22,10 +22,11 @@ import jax
 from safetensors.numpy import save_file
 
 from .._errors import MnemonError, require
+from .._files import write_atomically
 from .._version import __version__
-from ..cells import count_parameters, fit_size
+from ..cells import cell_entry, cell_options, count_parameters, fit_size
 from ..model import Model, make_model
-from ..tasks import AbstractTask, make_task
+from ..tasks import AbstractTask, make_task, task_options
 from .checkpoints import Checkpoints
 from .fit import METRICS_FILE, FitResult, Record, _init_state, fit, read_records
 from .objectives import Supervised
@@ -56,8 +57,22 @@ class RunConfig:
     def __post_init__(self):
         require(self.steps >= 0, "steps", self.steps, "a number of updates, 0 or more", "--steps 10000")
         require(self.batch >= 1, "batch", self.batch, "at least one episode an update", "--batch 10")
-        require(self.log_every >= 1, "log_every", self.log_every, "at least one update a record", "--log-every 100")
+        require(
+            self.log_every >= 1,
+            "log_every",
+            self.log_every,
+            "at least one update a record",
+            "--log-every 100",
+        )
         make_optimizer(self.optimizer, self.lr, self.clip)
+        # An option given at its default is the same run as one not given.
+        for name, known in (
+            ("task_options", task_options(self.task)),
+            ("cell_options", cell_options(cell_entry(self.cell))),
+        ):
+            given = getattr(self, name)
+            changed = {k: v for k, v in given.items() if k not in known or known[k].default != v}
+            object.__setattr__(self, name, changed)
 
     def with_budget(self, budget: int) -> "RunConfig":
         """The same run with the cell's size chosen for a number of parameters."""
@@ -73,9 +88,7 @@ class RunConfig:
     def make_model(self) -> Model:
         """The untrained model."""
         key = jax.random.fold_in(jax.random.key(self.seed), 0x1417)
-        return make_model(
-            self.make_task(), self.cell, embedding_size=self.embedding_size, key=key, **self.cell_options
-        )
+        return make_model(self.make_task(), self.cell, embedding_size=self.embedding_size, key=key, **self.cell_options)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +119,9 @@ def open_run(folder: Path) -> Run:
     """A run that exists."""
     path = folder / CONFIG_FILE
     if not path.is_file():
-        raise MnemonError(f"{folder} is not a run: it has no {CONFIG_FILE}; e.g. `mnemon train copying nru --out {folder}`")
+        raise MnemonError(
+            f"{folder} is not a run: it has no {CONFIG_FILE}; e.g. `mnemon train copying nru --out {folder}`"
+        )
     try:
         stored = json.loads(path.read_text())
         return Run(folder, RunConfig(**stored["config"]))
@@ -127,7 +142,9 @@ def train_run(
     if path.exists() and not overwrite:
         existing = open_run(folder).config
         if not resume:
-            raise MnemonError(f"{folder} holds a run already: give `--resume` to go on with it, `--overwrite` to start it anew, or another `--out`")
+            raise MnemonError(
+                f"{folder} holds a run already: go on with it by `--resume`, start anew by `--overwrite`, or give another `--out`"
+            )
         if _without_length(existing) != _without_length(config):
             changed = ", ".join(_differences(existing, config))
             raise MnemonError(f"{folder} holds another run ({changed}): give another `--out`, or `--overwrite`")
@@ -141,7 +158,7 @@ def train_run(
     if overwrite and path.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    _write_atomically(path, json.dumps(about, indent=2) + "\n")
+    write_atomically(path, json.dumps(about, indent=2) + "\n")
     result = fit(
         model,
         task,
@@ -180,10 +197,6 @@ def _without_length(config: RunConfig) -> RunConfig:
 def _differences(a: RunConfig, b: RunConfig) -> list[str]:
     a_values, b_values = dataclasses.asdict(a), dataclasses.asdict(b)
     skip = ("steps", "stop_when_solved")
-    return [f"{k} {a_values[k]!r} not {b_values[k]!r}" for k in a_values if a_values[k] != b_values[k] and k not in skip]
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(text)
-    os.replace(part, path)
+    return [
+        f"{k} {a_values[k]!r} not {b_values[k]!r}" for k in a_values if a_values[k] != b_values[k] and k not in skip
+    ]

@@ -33,9 +33,7 @@ def test_neither_gradients_nor_weight_decay_move_it():
     np.testing.assert_array_equal(gradient.addresses.array, 0.0)
     optimizer = optax.adamw(0.1, weight_decay=0.5)
     parameters = eqx.filter(cell, trained(cell))
-    steps, _ = optimizer.update(
-        eqx.filter(gradient, trained(gradient)), optimizer.init(parameters), parameters
-    )
+    steps, _ = optimizer.update(eqx.filter(gradient, trained(gradient)), optimizer.init(parameters), parameters)
     moved = eqx.apply_updates(cell, steps)
     np.testing.assert_array_equal(moved.addresses.array, cell.addresses.array)
     assert np.any(np.asarray(moved.micro_weights) != np.asarray(cell.micro_weights))

@@ -53,9 +53,7 @@ def test_reads_what_was_written_there_with_the_address():
     before = np.concatenate([np.zeros((3, 1, SLOTS, WORD)), np.asarray(states.content)[:, :-1]], axis=1)
     for example in range(3):
         for t in range(TIME):
-            word = np.concatenate(
-                [cell.addresses.value[slot[example, t]], before[example, t, slot[example, t]]]
-            )
+            word = np.concatenate([cell.addresses.value[slot[example, t]], before[example, t, slot[example, t]]])
             np.testing.assert_allclose(states.read[example, t], word, atol=1e-6)
 
 

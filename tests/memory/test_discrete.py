@@ -46,9 +46,7 @@ def test_both_estimators_make_the_same_choice():
 def test_log_probability_and_entropy():
     probabilities = np.exp(LOGITS) / np.exp(LOGITS).sum()
     for i in range(3):
-        np.testing.assert_allclose(
-            log_probability(LOGITS, jnp.eye(3)[i]), np.log(probabilities[i]), rtol=1e-6
-        )
+        np.testing.assert_allclose(log_probability(LOGITS, jnp.eye(3)[i]), np.log(probabilities[i]), rtol=1e-6)
     np.testing.assert_allclose(entropy(LOGITS), -(probabilities * np.log(probabilities)).sum(), rtol=1e-6)
     huge = jnp.array([1e6, 0.0, -1e6])
     assert np.isfinite(jax.grad(entropy)(huge)).all()
@@ -119,9 +117,7 @@ def test_gumbel_sigmoid():
     gates = np.asarray(_draws(lambda key: gumbel_sigmoid(key, jnp.array([0.8]), 0.3)))[:, 0]
     np.testing.assert_allclose((gates > 0.5).mean(), jax.nn.sigmoid(0.8), atol=4 * np.sqrt(0.25 / DRAWS))
     assert ((gates < 0.1) | (gates > 0.9)).mean() > 0.7, "near to binary"
-    np.testing.assert_allclose(
-        gumbel_sigmoid(None, jnp.array([0.6]), 0.3), jax.nn.sigmoid(jnp.array([2.0])), rtol=1e-6
-    )
+    np.testing.assert_allclose(gumbel_sigmoid(None, jnp.array([0.6]), 0.3), jax.nn.sigmoid(jnp.array([2.0])), rtol=1e-6)
 
 
 @pytest.mark.parametrize("temperature", [0.0, -0.3])

@@ -55,8 +55,6 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-def layer_norm(
-    x: np.ndarray, gain: np.ndarray | float = 1.0, shift: np.ndarray | float = 0.0, eps: float = 1e-5
-):
+def layer_norm(x: np.ndarray, gain: np.ndarray | float = 1.0, shift: np.ndarray | float = 0.0, eps: float = 1e-5):
     """Layer normalisation of one vector."""
     return gain * (x - x.mean()) / np.sqrt(x.var() + eps) + shift

@@ -83,9 +83,7 @@ def oracle(cell, xs):
 
 
 def _case(name, **options):
-    return Case(
-        name, lambda k: DNTM(3, 5, memory_slots=6, address_size=2, word_size=4, **options, key=k), oracle
-    )
+    return Case(name, lambda k: DNTM(3, 5, memory_slots=6, address_size=2, word_size=4, **options, key=k), oracle)
 
 
 CASES = [

@@ -29,9 +29,7 @@ def oracle(cell, xs):
         logits = np.zeros(slots)
         for i in range(slots):
             word = np.concatenate([addresses[i], content[i]])
-            inside = (
-                from_h["gamma"] + from_x["gamma"] + word @ cell.memory_weights + usage @ cell.usage_weights
-            )
+            inside = from_h["gamma"] + from_x["gamma"] + word @ cell.memory_weights + usage @ cell.usage_weights
             logits[i] = cell.score_weights @ np.tanh(inside)
             if i == last:
                 logits[i] -= cell.last_read_penalty

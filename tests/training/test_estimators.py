@@ -90,10 +90,7 @@ def test_running_baseline_and_variance():
 
 def test_variance_normalisation_divides_large_signals_only():
     logs, rewards = jnp.full((1, 1), -0.5), jnp.full((1, 1), 6.0)
-    loss = {
-        v: float(reinforce(logs, rewards, Baseline(jnp.array(0.0), jnp.array(v)))[0])
-        for v in (0.0, 0.25, 9.0)
-    }
+    loss = {v: float(reinforce(logs, rewards, Baseline(jnp.array(0.0), jnp.array(v)))[0]) for v in (0.0, 0.25, 9.0)}
     assert loss == {0.0: 3.0, 0.25: 3.0, 9.0: 1.0}
 
 
@@ -124,9 +121,7 @@ def test_auxiliary_readout_trains_only_its_own_matrices():
     assert np.any(np.asarray(own.input_weights) != 0)
     np.testing.assert_array_equal(of_read, 0.0)
     np.testing.assert_array_equal(of_x, 0.0)
-    np.testing.assert_allclose(
-        readout(read, x), read @ readout.read_weights + x @ readout.input_weights, rtol=1e-6
-    )
+    np.testing.assert_allclose(readout(read, x), read @ readout.read_weights + x @ readout.input_weights, rtol=1e-6)
 
 
 def test_curriculum():
