@@ -1,5 +1,7 @@
 """What the parts of TARDIS mean."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -15,8 +17,8 @@ SLOTS, ADDRESS, WORD, HIDDEN, TIME = 4, 2, 5, 6, 12
 INPUTS = jax.random.normal(jax.random.key(3), (3, TIME, 3))
 
 
-def _cell(**options):
-    sizes = {"memory_slots": SLOTS, "address_size": ADDRESS, "word_size": WORD, "addressing_size": 7}
+def _cell(**options: Any) -> TARDIS:
+    sizes: dict[str, Any] = {"memory_slots": SLOTS, "address_size": ADDRESS, "word_size": WORD, "addressing_size": 7}
     return TARDIS(3, HIDDEN, **(sizes | options), key=jax.random.key(0))
 
 

@@ -1,5 +1,7 @@
 """Thesis 3.1-3.11 and Algorithm 1, slot by slot."""
 
+from typing import Any
+
 import numpy as np
 
 from mnemon.cells import TARDIS
@@ -55,7 +57,7 @@ def oracle(cell, xs):
     return np.stack(outputs)
 
 
-def _case(name, **options):
+def _case(name: str, **options: Any) -> Case:
     options = {"memory_slots": 3, "address_size": 2, "word_size": 4, "addressing_size": 7} | options
     return Case(name, lambda k: TARDIS(3, 6, **options, key=k), oracle)
 
