@@ -164,7 +164,8 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         hidden, read = (jnp.zeros((size,), dtype) for size in (self.output_size, len(self.memory_weights)))
         content, zeros = jnp.zeros((slots, word), dtype), jnp.zeros((slots,), dtype)
         filled, gates = jnp.zeros((), jnp.int32), jnp.ones((2,), dtype)
-        return TARDISState(hidden, hidden, content, filled, read, *[zeros] * 3, gates, *[zeros[0]] * 2)
+        zero = jnp.zeros((), dtype)
+        return TARDISState(hidden, hidden, content, filled, read, zeros, zeros, zeros, gates, zero, zero)
 
     def drive(self, x: Float[Array, " input"]) -> Float[Array, " drive"]:
         return x @ self.input_weights + self.bias
@@ -202,7 +203,7 @@ class TARDIS(AbstractCell[TARDISState, Array]):
             log_probability=choice.log_probability,
             entropy=choice.entropy,
         )
-        if self.output_weights is None:
+        if self.output_weights is None or self.output_bias is None:
             return after, hidden
         return after, jnp.tanh(jnp.concatenate([hidden, read]) @ self.output_weights + self.output_bias)
 
@@ -213,11 +214,11 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         return centred * jax.lax.rsqrt(jnp.mean(centred**2) + _USAGE_EPSILON)
 
     def _inverse_temperature(self, hidden: Float[Array, " hidden"]) -> float | Float[Array, ""] | None:
-        if self.estimator == "reinforce":
-            return None
-        if self.temperature_weights is None:
+        if self.temperature_weights is not None and self.temperature_bias is not None:
+            return oneplus(hidden @ self.temperature_weights + self.temperature_bias)
+        if self.estimator == "gumbel" and self.temperature is not None:
             return 1.0 / self.temperature
-        return oneplus(hidden @ self.temperature_weights + self.temperature_bias)
+        return None
 
     def _control(
         self,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._errors import require
@@ -78,7 +79,7 @@ def gumbel_sigmoid(
 
 def _require_positive(name: str, value: float | Array) -> None:
     """Refuse what can be refused: a value that is being traced is positive by construction or not at all."""
-    known = not isinstance(value, jax.core.Tracer)
+    known = not isinstance(value, Tracer)
     require(not known or bool(value > 0), name, value, "a positive number", f"{name}=0.3")
 
 

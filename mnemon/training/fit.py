@@ -205,7 +205,7 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int)
 
         (loss, (metrics, carry)), gradient = differentiate(state.model)
         gradient = eqx.filter(gradient, trained(gradient))
-        norm = optax.global_norm(gradient)
+        norm = optax.tree.norm(gradient)
         parameters = eqx.filter(state.model, trained(state.model))
         steps, opt_state = optimizer.update(gradient, state.optimizer, parameters)
         metrics = {**metrics, "loss": loss, "gradient_norm": norm}

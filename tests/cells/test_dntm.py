@@ -144,10 +144,7 @@ def test_curriculum_from_soft_to_discrete():
     read = unroll(half, x, key=key, observe=lambda state: state.read_weights).observed
     one_hot = (np.asarray(read).max(-1) == 1.0).mean()
     assert abs(one_hot - 0.5) < 4 * np.sqrt(0.25 / 2000)
-    (
-        np.testing.assert_array_equal(_observed(soft).outputs, _observed(discrete).outputs),
-        "the mode without a key",
-    )
+    np.testing.assert_array_equal(_observed(soft).outputs, _observed(discrete).outputs)  # no key: the mode
 
 
 def test_discrete_choices_pass_no_gradient_but_have_one_in_their_log_probability():
