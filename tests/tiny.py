@@ -12,7 +12,6 @@ _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 _OPTIONS: dict[str, dict[str, Any]] = {
     "dntm": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4, "hops": 2},
     "dntm-discrete": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4},
-    "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
     "tardis": {"hidden_size": 6, "memory_slots": 4, "address_size": 2, "word_size": 5, "addressing_size": 7},
     "tardis-reinforce": {
         "hidden_size": 6,
@@ -21,6 +20,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "word_size": 5,
         "addressing_size": 7,
     },
+    "bn-lstm": {"hidden_size": 5, "max_steps": 6},
+    "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
+    "eurnn": {"hidden_size": 8},
+    "goru": {"hidden_size": 8},
+    "sru": {"hidden_size": 5, "statistics_size": 4, "recurrent_size": 2, "alphas": (0.0, 0.9)},
 }
 
 

@@ -120,6 +120,9 @@ class NRU(AbstractCell[NRUState, Array]):
         self.norm = int(norm) if float(norm).is_integer() else norm
         self.relu_heads, self.heads_see_input, self.average_heads = relu_heads, heads_see_input, average_heads
 
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return (self.hidden_weights[: self.output_size],)
+
     def init_state(self) -> NRUState:
         return NRUState(
             jnp.zeros((self.output_size,), self.bias.dtype), jnp.zeros((self.memory_size,), self.bias.dtype)
