@@ -10,6 +10,16 @@ INPUT = 3
 _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 # Cells with more sizes than a hidden size; a cell that is not here is made with the default.
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "dntm": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4, "hops": 2},
+    "dntm-discrete": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4},
+    "tardis": {"hidden_size": 6, "memory_slots": 4, "address_size": 2, "word_size": 5, "addressing_size": 7},
+    "tardis-reinforce": {
+        "hidden_size": 6,
+        "memory_slots": 4,
+        "address_size": 2,
+        "word_size": 5,
+        "addressing_size": 7,
+    },
     "bn-lstm": {"hidden_size": 5, "max_steps": 6},
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
     "eurnn": {"hidden_size": 8},

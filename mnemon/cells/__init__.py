@@ -16,6 +16,7 @@ from ._registry import make_cell as make_cell
 from ._registry import time_varying as time_varying
 from .associative import AssociativeMemory as AssociativeMemory
 from .bn_lstm import BNLSTM as BNLSTM
+from .dntm import DNTM as DNTM
 from .eurnn import EURNN as EURNN
 from .fast_weights import FastWeights as FastWeights
 from .ff_fast_weights import FeedForwardFastWeights as FeedForwardFastWeights
@@ -32,5 +33,6 @@ from .rnn import RNN as RNN
 from .spectral_rnn import SpectralRNN as SpectralRNN
 from .sru import SRU as SRU
 from .stack import Stack as Stack
+from .tardis import TARDIS as TARDIS
 from .urnn import URNN as URNN
 from .zoneout import Zoneout as Zoneout

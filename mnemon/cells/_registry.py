@@ -17,6 +17,7 @@ from ._fixed import trained
 from ._rotations import POWERS_OF_TWO
 from .associative import AssociativeMemory
 from .bn_lstm import BNLSTM
+from .dntm import DNTM
 from .eurnn import EURNN
 from .fast_weights import FastWeights
 from .ff_fast_weights import FeedForwardFastWeights
@@ -32,6 +33,7 @@ from .recurrent_fast_weights import RecurrentFastWeights
 from .rnn import RNN
 from .spectral_rnn import SpectralRNN
 from .sru import SRU
+from .tardis import TARDIS
 from .urnn import URNN
 
 
@@ -110,6 +112,30 @@ CELLS: dict[str, CellEntry] = {
                 "heads_see_input": False,
                 "average_heads": True,
             },
+        ),
+        CellEntry("dntm", DNTM, "memory", "Gulcehre et al. 2016", {"hidden_size": 59}),
+        CellEntry(
+            "dntm-discrete",
+            DNTM,
+            "memory",
+            "Gulcehre et al. 2016",
+            {"hidden_size": 59, "addressing": "discrete"},
+        ),
+        CellEntry(
+            "tardis",
+            TARDIS,
+            "memory",
+            "Gulcehre et al. 2017",
+            {"hidden_size": 42},
+            sizes=range(33, 1 << 16),
+        ),
+        CellEntry(
+            "tardis-reinforce",
+            TARDIS,
+            "memory",
+            "Gulcehre et al. 2017",
+            {"hidden_size": 42, "estimator": "reinforce"},
+            sizes=range(33, 1 << 16),
         ),
         CellEntry(
             "sru",
