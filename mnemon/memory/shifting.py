@@ -37,6 +37,6 @@ def sharpen(
 ) -> Float[Array, "heads slots"]:
     r"""$$ (w[i] + \epsilon)^\gamma / \sum_j (w[j] + \epsilon)^\gamma $$
 
-    Computed in logarithms: no exponent is so large that all powers vanish, and the gradient at w = 0 is finite.
+    Computed in logarithms: no exponent makes all powers vanish, and the gradient at w = 0 is finite.
     """
     return jax.nn.softmax(exponents[:, None] * jnp.log(weights + epsilon), axis=-1)

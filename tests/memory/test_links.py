@@ -1,5 +1,7 @@
 """Temporal links against loops over pairs of slots, and what they mean."""
 
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -39,7 +41,7 @@ def test_links_lead_to_the_next_and_the_previous_write():
     for slot in order:
         write = jax.nn.one_hot(slot, SLOTS)
         links, precedence = update_links(links, precedence, write), update_precedence(precedence, write)
-    for earlier, later in zip(order, order[1:], strict=False):
+    for earlier, later in pairwise(order):
         forward, backward = follow_links(links, jax.nn.one_hot(jnp.array([earlier, later]), SLOTS))
         assert forward[0].argmax() == later
         assert forward[0].max() == 1

@@ -35,8 +35,8 @@ def test_interpolation_and_sharpening_are_their_equations():
         sharp = sharpen(jnp.asarray(first), jnp.asarray(gammas))
     np.testing.assert_allclose(mixed[0], 0.2 * first[0] + 0.8 * second[0], rtol=1e-12)
     np.testing.assert_allclose(mixed[1], first[1], rtol=1e-12)
-    powers = first ** gammas[:, None]
-    np.testing.assert_allclose(sharp, powers / powers.sum(1, keepdims=True), rtol=1e-9)
+    powers = (first + 1e-12) ** gammas[:, None]
+    np.testing.assert_allclose(sharp, powers / powers.sum(1, keepdims=True), rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
