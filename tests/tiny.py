@@ -10,6 +10,7 @@ INPUT = 3
 _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 # Cells with more sizes than a hidden size; a cell that is not here is made with the default.
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "dnc": {"hidden_size": 5, "layers": 2, "memory_slots": 6, "word_size": 4, "read_heads": 2},
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
 }
 

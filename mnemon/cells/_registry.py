@@ -12,6 +12,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from .._errors import require, unknown
 from ._contract import AbstractCell
+from .dnc import DNC
 from .gru import GRU
 from .janet import JANET
 from .lstm import LSTM
@@ -55,7 +56,9 @@ CELLS: dict[str, CellEntry] = {
             "Le et al. 2015",
             {"hidden_size": 143, "activation": "relu", "init": "identity", "layer_norm": True},
         ),
-        CellEntry("lstm", LSTM, "gated", "Hochreiter & Schmidhuber 1997", {"hidden_size": 70, "peepholes": True}),
+        CellEntry(
+            "lstm", LSTM, "gated", "Hochreiter & Schmidhuber 1997", {"hidden_size": 70, "peepholes": True}
+        ),
         CellEntry(
             "lstm-chrono",
             LSTM,
@@ -78,7 +81,20 @@ CELLS: dict[str, CellEntry] = {
             NRU,
             "additive",
             "Chandar et al. 2019",
-            {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
+            {
+                "hidden_size": 80,
+                "memory_size": 64,
+                "heads": 4,
+                "heads_see_input": False,
+                "average_heads": True,
+            },
+        ),
+        CellEntry(
+            "dnc",
+            DNC,
+            "external memory",
+            "Graves et al. 2016",
+            {"hidden_size": 40, "memory_slots": 32, "word_size": 16, "read_heads": 2},
         ),
     ]
 }
