@@ -14,5 +14,7 @@ from .gru import GRU as GRU
 from .janet import JANET as JANET
 from .lstm import LSTM as LSTM
 from .nru import NRU as NRU
+from .ntm import NTM as NTM
+from .nutm import NUTM as NUTM
 from .rnn import RNN as RNN
 from .stack import Stack as Stack

@@ -1,4 +1,4 @@
-"""What drives an external memory: a controller, and the interface network that reads orders from its output."""
+"""What drives an external memory: a controller, and the interface network that makes orders of its output."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -26,7 +26,7 @@ class ControllerState(NamedTuple):
 
 
 class Controller(eqx.Module):
-    """Layers that each see the input, the last reads, the layer below and, in an LSTM, their own last output."""
+    """Layers that each see the input, the last reads, the layer below and (LSTM) their own last output."""
 
     input_weights: Float[Array, "input drive"]
     layer_weights: tuple[Float[Array, "seen gates"], ...]  # rows: reads | layer below | own last output

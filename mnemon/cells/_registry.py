@@ -17,6 +17,8 @@ from .gru import GRU
 from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
+from .ntm import NTM
+from .nutm import NUTM
 from .rnn import RNN
 
 
@@ -90,11 +92,25 @@ CELLS: dict[str, CellEntry] = {
             },
         ),
         CellEntry(
+            "ntm",
+            NTM,
+            "external memory",
+            "Graves et al. 2014",
+            {"hidden_size": 53, "memory_slots": 128, "word_size": 20},
+        ),
+        CellEntry(
             "dnc",
             DNC,
             "external memory",
             "Graves et al. 2016",
             {"hidden_size": 40, "memory_slots": 32, "word_size": 16, "read_heads": 2},
+        ),
+        CellEntry(
+            "nutm",
+            NUTM,
+            "external memory",
+            "Le et al. 2020",
+            {"hidden_size": 44, "programs": 2, "memory_slots": 128, "word_size": 20},
         ),
     ]
 }
