@@ -50,9 +50,7 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
     """The plan that [`unroll`][mnemon.unroll] takes for these sizes unless it is given one."""
     prepared = eqx.filter_eval_shape(lambda c: c.prepare(), cell)
     state = eqx.filter_eval_shape(lambda c: c.init_state(), prepared)
-    drive = eqx.filter_eval_shape(
-        lambda c: c.drive(jnp.zeros((cell.input_size,))), prepared
-    )
+    drive = eqx.filter_eval_shape(lambda c: c.drive(jnp.zeros((cell.input_size,))), prepared)
     saved = batch * time * (2 * _bytes(state) + _bytes(drive))
     large = saved > _SEGMENT_ABOVE_BYTES
     return Plan(segment=math.ceil(math.sqrt(time)) if large else None)
@@ -117,9 +115,21 @@ def unroll(
         f"[batch, time, {cell.input_size}], the input size of the cell",
         f"jnp.zeros(({batch}, {time}, {cell.input_size}))",
     )
-    require(time >= 1, "inputs.shape", inputs.shape, "at least one step", f"jnp.zeros((8, 100, {cell.input_size}))")
+    require(
+        time >= 1,
+        "inputs.shape",
+        inputs.shape,
+        "at least one step",
+        f"jnp.zeros((8, 100, {cell.input_size}))",
+    )
     require(truncate is None or truncate >= 1, "truncate", truncate, "a positive number of steps", "truncate=32")
-    require(lengths is None or mask is None, "mask", "given", "either `lengths` or `mask`, not both", "lengths=lengths")
+    require(
+        lengths is None or mask is None,
+        "mask",
+        "given",
+        "either `lengths` or `mask`, not both",
+        "lengths=lengths",
+    )
     if lengths is not None:
         mask = jnp.arange(time)[None] < lengths[:, None]
     plan = choose_plan(cell, batch, time) if plan is None else plan

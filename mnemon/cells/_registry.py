@@ -58,9 +58,7 @@ CELLS: dict[str, CellEntry] = {
             "Le et al. 2015",
             {"hidden_size": 143, "activation": "relu", "init": "identity", "layer_norm": True},
         ),
-        CellEntry(
-            "lstm", LSTM, "gated", "Hochreiter & Schmidhuber 1997", {"hidden_size": 70, "peepholes": True}
-        ),
+        CellEntry("lstm", LSTM, "gated", "Hochreiter & Schmidhuber 1997", {"hidden_size": 70, "peepholes": True}),
         CellEntry(
             "lstm-chrono",
             LSTM,

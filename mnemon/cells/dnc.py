@@ -79,7 +79,7 @@ class DNC(AbstractCell[DNCState, Array]):
     """
 
     controller: Controller
-    interface: Interface  # W_ξ
+    interface: Interface | None  # W_ξ; None when NUTM puts programs in its place
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
     memory_slots: int = eqx.field(static=True)
@@ -143,24 +143,23 @@ class DNC(AbstractCell[DNCState, Array]):
         self.controller = Controller(
             input_size, reads, hidden_size, layers=layers, kind="lstm", clip=clip, key=controller_key
         )
-        self.interface = Interface(
-            layers * hidden_size, sum(self.units), bias=interface_bias, key=interface_key
-        )
-        self.output_size = layers * hidden_size + reads
+        size = layers * hidden_size
+        self.interface = Interface(size, sum(self.units), bias=interface_bias, key=interface_key)
+        self.output_size = size + reads
 
     @property
     def read_parts(self) -> list[int]:
-        """Sizes of what each read head gets: key, strength, free gate, read modes; mask; backward, forward sharpness."""
+        """Sizes of what each read head gets: key, strength, free gate, modes; mask; sharpness of b and f."""
         return [self.word_size, 1, 1, 3, self.word_size * self.masked_content, 2 * self.sharpen_links]
 
     @property
     def write_parts(self) -> list[int]:
-        """Sizes of what the write head gets: key, erase, word, strength, allocation gate, write gate; mask."""
+        """Sizes of what the write head gets: key, erase, word, strength, both gates; mask."""
         return [self.word_size] * 3 + [1, 1, 1, self.word_size * self.masked_content]
 
     @property
     def units(self) -> list[int]:
-        """Sizes of the parts of the interface vector that belong to one head: the read heads, then the write head."""
+        """Sizes of the parts of the interface vector that belong to one head: read heads, then write head."""
         return [sum(self.read_parts)] * self.read_heads + [sum(self.write_parts)]
 
     def init_state(self) -> DNCState:
@@ -193,14 +192,12 @@ class DNC(AbstractCell[DNCState, Array]):
         free_gates, read_modes = jax.nn.sigmoid(free_gates), jax.nn.softmax(read_modes)
 
         kept = retention(free_gates, state.read_weights)
-        last_write = (
-            state.write_weights if self.usage_gradient else jax.lax.stop_gradient(state.write_weights)
-        )
+        last_write = state.write_weights
+        if not self.usage_gradient:
+            last_write = jax.lax.stop_gradient(last_write)
         usage = update_usage(state.usage, last_write, kept)
         content = self._content(write_key[None], write_strength[None], state.memory, write_mask[None])[0]
-        write_weights = write_gate * (
-            allocation_gate * allocation_weights(usage) + (1.0 - allocation_gate) * content
-        )
+        write_weights = write_gate * (allocation_gate * allocation_weights(usage) + (1.0 - allocation_gate) * content)
         memory = kept[:, None] * state.memory if self.deallocate else state.memory
         memory = erase_and_add(memory, write_weights[None], jax.nn.sigmoid(erase)[None], word[None])
 
@@ -224,7 +221,7 @@ class DNC(AbstractCell[DNCState, Array]):
 
     def _content(self, keys, strengths, memory, masks) -> Float[Array, "heads slots"]:
         strengths = jax.nn.softplus(strengths) if self.softplus_strengths else oneplus(strengths)
-        masks = (
-            self.mask_floor + (1.0 - self.mask_floor) * jax.nn.sigmoid(masks) if self.masked_content else None
-        )
+        if not self.masked_content:
+            return content_weights(keys, strengths, memory)
+        masks = self.mask_floor + (1.0 - self.mask_floor) * jax.nn.sigmoid(masks)
         return content_weights(keys, strengths, memory, masks)

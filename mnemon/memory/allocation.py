@@ -11,9 +11,7 @@ from jaxtyping import Array, Float
 USAGE_EPSILON = 1e-6
 
 
-def retention(
-    free_gates: Float[Array, " heads"], read_weights: Float[Array, "heads slots"]
-) -> Float[Array, " slots"]:
+def retention(free_gates: Float[Array, " heads"], read_weights: Float[Array, "heads slots"]) -> Float[Array, " slots"]:
     r"""How much of each slot is kept after reading: $$ \psi = \prod_h (1 - f_h w^r_h) $$"""
     return reduce(mul, (1.0 - f * w for f, w in zip(free_gates, read_weights, strict=True)))
 

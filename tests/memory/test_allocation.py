@@ -23,11 +23,7 @@ def _by_definition(usage):
 
 @BOTH
 @settings(max_examples=60, deadline=None)
-@given(
-    usage=st.lists(
-        st.sampled_from([0.0, 0.1, 0.1, 0.5, 0.9, 0.999, 1.0]) | st.floats(0, 1), min_size=6, max_size=6
-    )
-)
+@given(usage=st.lists(st.sampled_from([0.0, 0.1, 0.1, 0.5, 0.9, 0.999, 1.0]) | st.floats(0, 1), min_size=6, max_size=6))
 def test_allocation_is_its_definition(allocate, usage):
     with jax.enable_x64(True):
         np.testing.assert_allclose(allocate(jnp.array(usage)), _by_definition(usage), rtol=1e-9, atol=1e-15)
@@ -79,6 +75,4 @@ def test_usage_and_retention_are_their_equations():
         gates, reads, usage, write = (jnp.asarray(a) for a in (gates, reads, usage, write))
         psi = retention(gates, reads)
         np.testing.assert_allclose(psi, kept, rtol=1e-12)
-        np.testing.assert_allclose(
-            update_usage(usage, write, psi), (usage + write - usage * write) * kept, rtol=1e-12
-        )
+        np.testing.assert_allclose(update_usage(usage, write, psi), (usage + write - usage * write) * kept, rtol=1e-12)

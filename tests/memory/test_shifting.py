@@ -23,9 +23,7 @@ def test_shift_is_the_circular_convolution(span):
             for d in range(span):
                 expected[h, i] += weights[h, (i - (d - span // 2)) % SLOTS] * shifts[h, d]
     with jax.enable_x64(True):
-        np.testing.assert_allclose(
-            circular_shift(jnp.asarray(weights), jnp.asarray(shifts)), expected, rtol=1e-12
-        )
+        np.testing.assert_allclose(circular_shift(jnp.asarray(weights), jnp.asarray(shifts)), expected, rtol=1e-12)
 
 
 def test_interpolation_and_sharpening_are_their_equations():

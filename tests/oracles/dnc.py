@@ -73,6 +73,7 @@ def oracle(cell, xs, interface=linear):
 
 
 SIZES = {"memory_slots": 6, "word_size": 4, "read_heads": 2}
+IMPROVED = {"masked_content": True, "deallocate": True, "sharpen_links": True}
 
 CASES = [
     Case("dnc", lambda k: DNC(3, 5, **SIZES, key=k), oracle),
@@ -80,12 +81,6 @@ CASES = [
     Case("dnc-masked", lambda k: DNC(3, 5, masked_content=True, **SIZES, key=k), oracle),
     Case("dnc-deallocating", lambda k: DNC(3, 5, deallocate=True, **SIZES, key=k), oracle),
     Case("dnc-sharp", lambda k: DNC(3, 5, sharpen_links=True, **SIZES, key=k), oracle),
-    Case(
-        "dnc-improved",
-        lambda k: DNC(
-            3, 5, masked_content=True, deallocate=True, sharpen_links=True, mask_floor=0.0, **SIZES, key=k
-        ),
-        oracle,
-    ),
+    Case("dnc-improved", lambda k: DNC(3, 5, **IMPROVED, mask_floor=0.0, **SIZES, key=k), oracle),
     Case("dnc-softplus", lambda k: DNC(3, 5, softplus_strengths=True, clip=0.1, **SIZES, key=k), oracle),
 ]

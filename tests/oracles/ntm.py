@@ -57,7 +57,5 @@ CASES = [
         lambda k: NTM(3, 5, memory_init="learned", layers=2, read_before_write=True, **SIZES, key=k),
         oracle,
     ),
-    Case(
-        "ntm-bounded", lambda k: NTM(3, 5, tanh_words=True, clip=0.3, shift_range=2, **SIZES, key=k), oracle
-    ),
+    Case("ntm-bounded", lambda k: NTM(3, 5, tanh_words=True, clip=0.3, shift_range=2, **SIZES, key=k), oracle),
 ]

@@ -35,7 +35,5 @@ def oracle(cell, xs):
 
 CASES = [
     Case("nutm", lambda k: NUTM(3, 5, programs=2, key_size=3, **ntm.SIZES, key=k), oracle),
-    Case(
-        "nutm-dnc", lambda k: NUTM(3, 5, core="dnc", programs=3, tanh_keys=True, **dnc.SIZES, key=k), oracle
-    ),
+    Case("nutm-dnc", lambda k: NUTM(3, 5, core="dnc", programs=3, tanh_keys=True, **dnc.SIZES, key=k), oracle),
 ]
