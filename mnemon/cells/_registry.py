@@ -101,14 +101,14 @@ CELLS: dict[str, CellEntry] = {
             DNC,
             "external memory",
             "Graves et al. 2016",
-            {"hidden_size": 40, "memory_slots": 32, "word_size": 16, "read_heads": 2},
+            {"hidden_size": 49, "memory_slots": 32, "word_size": 16, "read_heads": 2},
         ),
         CellEntry(
             "nutm",
             NUTM,
             "external memory",
             "Le et al. 2020",
-            {"hidden_size": 44, "programs": 2, "memory_slots": 128, "word_size": 20},
+            {"hidden_size": 45, "programs": 2, "memory_slots": 128, "word_size": 20},
         ),
     ]
 }
