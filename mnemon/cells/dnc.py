@@ -66,10 +66,10 @@ class DNC(AbstractCell[DNCState, Array]):
     y_t = W_y [h_t] + W_r [r_t].
 
     **Notes.** All state starts at zero. The interface vector is ordered by head, not by kind (a permutation of the
-    columns of W_ξ). Squared norms have 1e-6 added, and usage is moved by 1e-6 from zero, as in DeepMind's code; other
-    things that code does differently are options: `softplus_strengths`, `usage_gradient=False`, `interface_bias` and
-    `clip=20`. `masked_content`, `deallocate` and `sharpen_links` are the improvements of Csordás & Schmidhuber (2019):
-    a mask on key and memory, M_{t-1} times ψ_t before the write, and powers of the two link weightings.
+    columns of W_ξ). Squared norms have 1e-6 added, as in DeepMind's code; other things that code does differently
+    are options: `softplus_strengths`, `usage_gradient=False`, `interface_bias` and `clip=20`. `masked_content`,
+    `deallocate` and `sharpen_links` are the improvements of Csordás & Schmidhuber (2019): a mask on key and memory,
+    M_{t-1} times ψ_t before the write, and powers of the two link weightings.
 
     >>> import jax
     >>> cell = DNC(3, 7, memory_slots=6, word_size=4, read_heads=2, key=jax.random.key(0))

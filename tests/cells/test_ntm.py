@@ -10,7 +10,7 @@ from mnemon._errors import BadValue
 from mnemon.cells import NTM
 
 SLOTS, WORD = 6, 4
-YES, NO = 60.0, -60.0
+YES, NO = 200.0, -200.0
 WORDS = np.random.default_rng(0).standard_normal((3, WORD))
 
 
@@ -23,7 +23,8 @@ def _place(*, key=None, by_content=NO, shift=0):
     return np.concatenate([key, [YES, by_content, 5.0], YES * np.eye(3)[shift + 1]])
 
 
-def _orders(read, write, *, erase=NO, add=np.zeros(WORD)):
+def _orders(read, write, *, erase=NO, add=None):
+    add = np.zeros(WORD) if add is None else add
     return jnp.asarray(np.concatenate([read, write, np.full(WORD, erase), add]), jnp.float32)
 
 
