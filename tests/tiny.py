@@ -11,6 +11,8 @@ _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 # Cells with more sizes than a hidden size; a cell that is not here is made with the default.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
+    "sam": {"hidden_size": 5, "memory_slots": 11, "word_size": 4, "heads": 2, "top_k": 3},
+    "sdnc": {"hidden_size": 5, "memory_slots": 11, "word_size": 4, "read_heads": 2, "top_k": 3, "links": 6},
 }
 
 

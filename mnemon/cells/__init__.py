@@ -14,4 +14,6 @@ from .janet import JANET as JANET
 from .lstm import LSTM as LSTM
 from .nru import NRU as NRU
 from .rnn import RNN as RNN
+from .sam import SAM as SAM
+from .sdnc import SDNC as SDNC
 from .stack import Stack as Stack

@@ -17,6 +17,8 @@ from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
 from .rnn import RNN
+from .sam import SAM
+from .sdnc import SDNC
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +82,8 @@ CELLS: dict[str, CellEntry] = {
             "Chandar et al. 2019",
             {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
         ),
+        CellEntry("sam", SAM, "memory", "Rae et al. 2016", {"hidden_size": 40, "word_size": 16}),
+        CellEntry("sdnc", SDNC, "memory", "Rae et al. 2016", {"hidden_size": 40, "word_size": 16}),
     ]
 }
 

@@ -6,4 +6,10 @@ A memory is a matrix [slots, word]. Weightings are [heads, slots]; a read is `we
 from .content import content_weights as content_weights
 from .content import cosine_similarity as cosine_similarity
 from .content import oneplus as oneplus
+from .sparse import largest as largest
+from .sparse import least_recent as least_recent
+from .sparse import mark_accessed as mark_accessed
+from .sparse import nearest as nearest
+from .sparse import read_rows as read_rows
+from .sparse import wipe_and_add as wipe_and_add
 from .writing import erase_and_add as erase_and_add
