@@ -93,7 +93,7 @@ def deferred_scan(body: Body, params: PyTree[Array], carry: Any, xs: Any, *, rem
 
 
 def _evaluate(jaxpr, consts, args, leaf_count: int, on_product, plain_uses: set[int]) -> list:
-    """Evaluate a jaxpr whose first `leaf_count` arguments are the parameters, handing their products to `on_product`."""
+    """Evaluate a jaxpr whose first `leaf_count` arguments are parameters, handing their products to `on_product`."""
     env: dict = dict(zip(jaxpr.constvars, consts, strict=True)) | dict(zip(jaxpr.invars, args, strict=True))
     leaf_of = {var: index for index, var in enumerate(jaxpr.invars[:leaf_count])}
     return _evaluate_in(jaxpr, env, leaf_of, on_product, plain_uses)

@@ -134,9 +134,21 @@ def unroll(
         f"[batch, time, {cell.input_size}], the input size of the cell",
         f"jnp.zeros(({batch}, {time}, {cell.input_size}))",
     )
-    require(time >= 1, "inputs.shape", inputs.shape, "at least one step", f"jnp.zeros((8, 100, {cell.input_size}))")
+    require(
+        time >= 1,
+        "inputs.shape",
+        inputs.shape,
+        "at least one step",
+        f"jnp.zeros((8, 100, {cell.input_size}))",
+    )
     require(truncate is None or truncate >= 1, "truncate", truncate, "a positive number of steps", "truncate=32")
-    require(lengths is None or mask is None, "mask", "given", "either `lengths` or `mask`, not both", "lengths=lengths")
+    require(
+        lengths is None or mask is None,
+        "mask",
+        "given",
+        "either `lengths` or `mask`, not both",
+        "lengths=lengths",
+    )
     if lengths is not None:
         mask = jnp.arange(time)[None] < lengths[:, None]
     plan = choose_plan(cell, batch, time) if plan is None else plan

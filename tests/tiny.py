@@ -10,6 +10,23 @@ INPUT = 3
 _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 # Cells with more sizes than a hidden size; a cell that is not here is made with the default.
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "dnc": {"hidden_size": 5, "layers": 2, "memory_slots": 6, "word_size": 4, "read_heads": 2},
+    "ntm": {
+        "hidden_size": 5,
+        "layers": 2,
+        "memory_slots": 8,
+        "word_size": 4,
+        "read_heads": 2,
+        "write_heads": 1,
+    },
+    "nutm": {
+        "hidden_size": 5,
+        "programs": 3,
+        "key_size": 6,
+        "memory_slots": 8,
+        "word_size": 4,
+        "read_heads": 2,
+    },
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
     "sam": {"hidden_size": 5, "memory_slots": 11, "word_size": 4, "heads": 2, "top_k": 3},
     "sdnc": {"hidden_size": 5, "memory_slots": 11, "word_size": 4, "read_heads": 2, "top_k": 3, "links": 6},

@@ -9,10 +9,13 @@ from ._registry import cell_options as cell_options
 from ._registry import count_parameters as count_parameters
 from ._registry import fit_size as fit_size
 from ._registry import make_cell as make_cell
+from .dnc import DNC as DNC
 from .gru import GRU as GRU
 from .janet import JANET as JANET
 from .lstm import LSTM as LSTM
 from .nru import NRU as NRU
+from .ntm import NTM as NTM
+from .nutm import NUTM as NUTM
 from .rnn import RNN as RNN
 from .sam import SAM as SAM
 from .sdnc import SDNC as SDNC

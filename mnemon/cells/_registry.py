@@ -12,10 +12,13 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from .._errors import require, unknown
 from ._contract import AbstractCell
+from .dnc import DNC
 from .gru import GRU
 from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
+from .ntm import NTM
+from .nutm import NUTM
 from .rnn import RNN
 from .sam import SAM
 from .sdnc import SDNC
@@ -80,10 +83,37 @@ CELLS: dict[str, CellEntry] = {
             NRU,
             "additive",
             "Chandar et al. 2019",
-            {"hidden_size": 80, "memory_size": 64, "heads": 4, "heads_see_input": False, "average_heads": True},
+            {
+                "hidden_size": 80,
+                "memory_size": 64,
+                "heads": 4,
+                "heads_see_input": False,
+                "average_heads": True,
+            },
         ),
-        CellEntry("sam", SAM, "memory", "Rae et al. 2016", {"hidden_size": 40, "word_size": 16}),
-        CellEntry("sdnc", SDNC, "memory", "Rae et al. 2016", {"hidden_size": 40, "word_size": 16}),
+        CellEntry(
+            "ntm",
+            NTM,
+            "external memory",
+            "Graves et al. 2014",
+            {"hidden_size": 53, "memory_slots": 128, "word_size": 20},
+        ),
+        CellEntry(
+            "dnc",
+            DNC,
+            "external memory",
+            "Graves et al. 2016",
+            {"hidden_size": 40, "memory_slots": 32, "word_size": 16, "read_heads": 2},
+        ),
+        CellEntry(
+            "nutm",
+            NUTM,
+            "external memory",
+            "Le et al. 2020",
+            {"hidden_size": 44, "programs": 2, "memory_slots": 128, "word_size": 20},
+        ),
+        CellEntry("sam", SAM, "external memory", "Rae et al. 2016", {"hidden_size": 38, "word_size": 16}),
+        CellEntry("sdnc", SDNC, "external memory", "Rae et al. 2016", {"hidden_size": 40, "word_size": 16}),
     ]
 }
 

@@ -10,14 +10,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from .._errors import require
 from ..memory import content_weights, least_recent, mark_accessed, nearest, oneplus, read_rows, wipe_and_add
 from ._contract import AbstractCell, Key
-from ._init import glorot_normal
-from .lstm import LSTM, LSTMState
+from ._controller import Controller, ControllerState, Interface, parts
 
 
 class SAMState(NamedTuple):
     """What a SAM carries. Of all weightings only the non-zeros and their rows are kept."""
 
-    controller: LSTMState
+    controller: ControllerState
     memory: Float[Array, "slots word"]  # M_t
     last_access: Int[Array, " slots"]  # the step at which a row was last read or written, t - U_t
     reads: Float[Array, "heads word"]  # r_t
@@ -58,10 +57,8 @@ class SAM(AbstractCell[SAMState, Array]):
     ((13,), (2, 4))
     """
 
-    controller: LSTM  # its input is r; the part of x is added to that
-    input_weights: Float[Array, "input gates"]
-    interface_weights: Float[Array, "hidden interface"]  # W_p
-    interface_bias: Float[Array, " interface"]  # b_p
+    controller: Controller
+    interface: Interface  # W_p, b_p
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
     memory_slots: int = eqx.field(static=True)  # N
@@ -106,21 +103,19 @@ class SAM(AbstractCell[SAMState, Array]):
         rows = max(top_k, heads)
         wanted = f"at least top_k={top_k} rows to read and heads={heads} rows to wipe"
         require(memory_slots >= rows, "memory_slots", memory_slots, wanted, f"memory_slots={32 * rows}")
-        require(
-            access_threshold >= 0, "access_threshold", access_threshold, "0 or more", "access_threshold=0.005"
+        require(access_threshold >= 0, "access_threshold", access_threshold, "0 or more", "access_threshold=0.005")
+        controller_key, interface_key = jax.random.split(key)
+        reads, interface = heads * word_size, heads * (2 * word_size + 2 + strengths)
+        self.controller = Controller(
+            input_size, reads, hidden_size, layers=1, kind="lstm", clip=None, key=controller_key
         )
-        controller_key, input_key, interface_key = jax.random.split(key, 3)
-        interface = heads * (2 * word_size + 2 + strengths)
-        self.controller = LSTM(heads * word_size, hidden_size, key=controller_key)
-        self.input_weights = glorot_normal(input_key, input_size, 4 * hidden_size)
-        self.interface_weights = glorot_normal(interface_key, hidden_size, interface)
-        self.interface_bias = jnp.zeros((interface,))
-        self.input_size, self.output_size = input_size, hidden_size + heads * word_size
+        self.interface = Interface(hidden_size, interface, bias=True, key=interface_key)
+        self.input_size, self.output_size = input_size, hidden_size + reads
         self.memory_slots, self.word_size, self.heads, self.top_k = memory_slots, word_size, heads, top_k
         self.access_threshold, self.strengths = access_threshold, strengths
 
     def init_state(self) -> SAMState:
-        dtype, heads, read = self.interface_bias.dtype, self.heads, (self.heads, self.top_k)
+        dtype, heads, read = self.controller.bias.dtype, self.heads, (self.heads, self.top_k)
         written = (heads, self.top_k + 1)
         return SAMState(
             self.controller.init_state(),
@@ -134,18 +129,18 @@ class SAM(AbstractCell[SAMState, Array]):
             time=jnp.zeros((), jnp.int32),
         )
 
-    def drive(self, x: Float[Array, " input"]) -> Float[Array, " gates"]:
-        return x @ self.input_weights
+    def drive(self, x: Float[Array, " input"]) -> Float[Array, " drive"]:
+        return self.controller.drive(x)
 
     def step(
-        self, state: SAMState, drive: Float[Array, " gates"], *, key: Key = None
+        self, state: SAMState, drive: Float[Array, " drive"], *, key: Key = None
     ) -> tuple[SAMState, Float[Array, " output"]]:
-        gates = drive + self.controller.drive(state.reads.ravel())
-        controller, hidden = self.controller.step(state.controller, gates)
-        interface = (hidden @ self.interface_weights + self.interface_bias).reshape(self.heads, -1)
-        keys, words, scalars = jnp.split(interface, [self.word_size, 2 * self.word_size], axis=1)
-        alpha, gamma = jax.nn.sigmoid(scalars[:, :2]).T
-        strengths = oneplus(scalars[:, 2]) if self.strengths else jnp.ones_like(alpha)
+        controller = self.controller(state.controller, drive, state.reads)
+        interface = self.interface(controller.output).reshape(self.heads, -1)
+        sizes = [self.word_size, self.word_size, 1, 1] + [1] * self.strengths
+        keys, words, alpha, gamma, *strengths = parts(interface, sizes)
+        alpha, gamma = jax.nn.sigmoid(alpha), jax.nn.sigmoid(gamma)
+        strengths = oneplus(strengths[0]) if strengths else jnp.ones_like(alpha)
 
         time = state.time + 1
         wiped = least_recent(state.last_access, time, self.heads)
@@ -161,10 +156,6 @@ class SAM(AbstractCell[SAMState, Array]):
 
         accessed = jnp.concatenate([write_rows, rows], axis=1).ravel()
         accessed_weights = jnp.concatenate([write_weights, weights], axis=1).ravel()
-        last_access = mark_accessed(
-            state.last_access, accessed, accessed_weights, time, self.access_threshold
-        )
-        after = SAMState(
-            controller, memory, last_access, reads, rows, weights, write_rows, write_weights, time
-        )
-        return after, jnp.concatenate([hidden, reads.ravel()])
+        last_access = mark_accessed(state.last_access, accessed, accessed_weights, time, self.access_threshold)
+        after = SAMState(controller, memory, last_access, reads, rows, weights, write_rows, write_weights, time)
+        return after, jnp.concatenate([controller.output, reads.ravel()])

@@ -8,18 +8,25 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._errors import require
-from ..memory import content_weights, least_recent, mark_accessed, nearest, oneplus, read_rows, wipe_and_add
-from ..memory import sparse_links
+from ..memory import (
+    content_weights,
+    least_recent,
+    mark_accessed,
+    nearest,
+    oneplus,
+    read_rows,
+    sparse_links,
+    wipe_and_add,
+)
 from ..memory.sparse_links import SparseLinks, SparseVector
 from ._contract import AbstractCell, Key
-from ._init import glorot_normal
-from .lstm import LSTM, LSTMState
+from ._controller import Controller, ControllerState, Interface, parts
 
 
 class SDNCState(NamedTuple):
     """What an SDNC carries. Of all weightings only the non-zeros and their rows are kept."""
 
-    controller: LSTMState
+    controller: ControllerState
     memory: Float[Array, "slots word"]  # M_t
     last_access: Int[Array, " slots"]  # the step at which a row was last read or written, t - U_t
     links: SparseLinks  # N_t
@@ -39,8 +46,10 @@ class SDNC(AbstractCell[SDNCState, Array]):
     w^w_t &= \sigma(\alpha_t) (\sigma(\gamma_t) \tfrac{1}{R} \textstyle\sum_n w^{r,n}_{t-1}
         + (1 - \sigma(\gamma_t)) 1_{l}), \quad l = \arg\max_i U_{t-1}[i] \\
     M_t &= (1 - 1_l 1^T) \odot M_{t-1} + w^w_t a_t^T \\
-    N_t[i, j] &= (1 - w^w_t[i]) N_{t-1}[i, j] + w^w_t[i] p_{t-1}[j], \quad p_t = (1 - \textstyle\sum w^w_t) p_{t-1} + w^w_t \\
-    b^n_t &= N_t^T w^{r,n}_{t-1}, \quad f^n_t = N_t w^{r,n}_{t-1}, \quad c^n_t = \text{softmax over the K rows nearest to } q^n_t \\
+    N_t[i, j] &= (1 - w^w_t[i]) N_{t-1}[i, j] + w^w_t[i] p_{t-1}[j],
+        \quad p_t = (1 - \textstyle\sum_i w^w_t[i]) p_{t-1} + w^w_t \\
+    b^n_t &= N_t^T w^{r,n}_{t-1}, \quad f^n_t = N_t w^{r,n}_{t-1},
+        \quad c^n_t = \text{softmax of } \cos(q^n_t, M_t[i]) \text{ over the K rows nearest to } q^n_t \\
     w^{r,n}_t &= \mathrm{top\,K}(\mathrm{softmax}(\pi^n_t) \cdot (b^n_t, c^n_t, f^n_t)),
         \quad r^n_t = M_t^T w^{r,n}_t, \quad y_t = [h_t, r_t]
     \end{aligned}$$
@@ -60,10 +69,8 @@ class SDNC(AbstractCell[SDNCState, Array]):
     ((13,), (2, 3), (32, 6))
     """
 
-    controller: LSTM  # its input is r; the part of x is added to that
-    input_weights: Float[Array, "input gates"]
-    interface_weights: Float[Array, "hidden interface"]  # W_p
-    interface_bias: Float[Array, " interface"]  # b_p
+    controller: Controller
+    interface: Interface  # W_p, b_p
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
     memory_slots: int = eqx.field(static=True)  # N
@@ -104,29 +111,25 @@ class SDNC(AbstractCell[SDNCState, Array]):
         - `link_gradients`: let gradients through the links (the paper: False).
         - `key`: for the initial parameters.
         """
-        sizes = dict(
-            hidden_size=hidden_size, word_size=word_size, read_heads=read_heads, top_k=top_k, links=links
-        )
+        sizes = dict(hidden_size=hidden_size, word_size=word_size, read_heads=read_heads, top_k=top_k, links=links)
         for name, size in sizes.items():
             require(size >= 1, name, size, "1 or more", f"{name}=4")
         wanted = f"at least top_k={top_k} rows to read"
         require(memory_slots >= top_k, "memory_slots", memory_slots, wanted, f"memory_slots={32 * top_k}")
-        require(
-            access_threshold >= 0, "access_threshold", access_threshold, "0 or more", "access_threshold=0.005"
+        require(access_threshold >= 0, "access_threshold", access_threshold, "0 or more", "access_threshold=0.005")
+        controller_key, interface_key = jax.random.split(key)
+        reads, interface = read_heads * word_size, word_size + 2 + read_heads * (word_size + 3 + strengths)
+        self.controller = Controller(
+            input_size, reads, hidden_size, layers=1, kind="lstm", clip=None, key=controller_key
         )
-        controller_key, input_key, interface_key = jax.random.split(key, 3)
-        interface = word_size + 2 + read_heads * (word_size + 3 + strengths)
-        self.controller = LSTM(read_heads * word_size, hidden_size, key=controller_key)
-        self.input_weights = glorot_normal(input_key, input_size, 4 * hidden_size)
-        self.interface_weights = glorot_normal(interface_key, hidden_size, interface)
-        self.interface_bias = jnp.zeros((interface,))
-        self.input_size, self.output_size = input_size, hidden_size + read_heads * word_size
+        self.interface = Interface(hidden_size, interface, bias=True, key=interface_key)
+        self.input_size, self.output_size = input_size, hidden_size + reads
         self.memory_slots, self.word_size, self.read_heads = memory_slots, word_size, read_heads
         self.top_k, self.links, self.access_threshold = top_k, links, access_threshold
         self.strengths, self.link_gradients = strengths, link_gradients
 
     def init_state(self) -> SDNCState:
-        dtype, heads = self.interface_bias.dtype, self.read_heads
+        dtype, heads = self.controller.bias.dtype, self.read_heads
 
         def nothing(*shape: int) -> SparseVector:
             return SparseVector(jnp.zeros(shape, jnp.int32), jnp.zeros(shape, dtype))
@@ -144,20 +147,19 @@ class SDNC(AbstractCell[SDNCState, Array]):
             time=jnp.zeros((), jnp.int32),
         )
 
-    def drive(self, x: Float[Array, " input"]) -> Float[Array, " gates"]:
-        return x @ self.input_weights
+    def drive(self, x: Float[Array, " input"]) -> Float[Array, " drive"]:
+        return self.controller.drive(x)
 
     def step(
-        self, state: SDNCState, drive: Float[Array, " gates"], *, key: Key = None
+        self, state: SDNCState, drive: Float[Array, " drive"], *, key: Key = None
     ) -> tuple[SDNCState, Float[Array, " output"]]:
-        gates = drive + self.controller.drive(state.reads.ravel())
-        controller, hidden = self.controller.step(state.controller, gates)
-        interface = hidden @ self.interface_weights + self.interface_bias
-        word, write_gates, heads = jnp.split(interface, [self.word_size, self.word_size + 2])
-        keys, scalars = jnp.split(heads.reshape(self.read_heads, -1), [self.word_size], axis=1)
-        alpha, gamma = jax.nn.sigmoid(write_gates)
-        modes = jax.nn.softmax(scalars[:, :3], axis=1)
-        strengths = oneplus(scalars[:, 3]) if self.strengths else jnp.ones((self.read_heads,), hidden.dtype)
+        controller = self.controller(state.controller, drive, state.reads)
+        interface = self.interface(controller.output)
+        word, alpha, gamma, heads = parts(interface, [self.word_size, 1, 1, interface.size - self.word_size - 2])
+        sizes = [self.word_size, 3] + [1] * self.strengths
+        keys, modes, *strengths = parts(heads.reshape(self.read_heads, -1), sizes)
+        alpha, gamma, modes = jax.nn.sigmoid(alpha), jax.nn.sigmoid(gamma), jax.nn.softmax(modes, axis=1)
+        strengths = oneplus(strengths[0]) if strengths else jnp.ones((self.read_heads,), word.dtype)
 
         time = state.time + 1
         wiped = least_recent(state.last_access, time, 1)
@@ -186,10 +188,6 @@ class SDNC(AbstractCell[SDNCState, Array]):
 
         accessed = jnp.append(written.rows, read.rows.ravel())
         accessed_weights = jnp.append(written.weights, read.weights.ravel())
-        last_access = mark_accessed(
-            state.last_access, accessed, accessed_weights, time, self.access_threshold
-        )
-        after = SDNCState(
-            controller, memory, last_access, links, precedence, reads, read, written, modes, time
-        )
-        return after, jnp.concatenate([hidden, reads.ravel()])
+        last_access = mark_accessed(state.last_access, accessed, accessed_weights, time, self.access_threshold)
+        after = SDNCState(controller, memory, last_access, links, precedence, reads, read, written, modes, time)
+        return after, jnp.concatenate([controller.output, reads.ravel()])

@@ -1,5 +1,6 @@
 """A cell made of cells."""
 
+import itertools
 from typing import Any
 
 import equinox as eqx
@@ -28,7 +29,7 @@ class Stack(AbstractCell[tuple, Any]):
 
     def __init__(self, *cells: AbstractCell):
         require(len(cells) >= 1, "cells", cells, "at least one cell", "Stack(LSTM(3, 7, key=k), GRU(7, 5, key=k))")
-        for below, above in zip(cells, cells[1:], strict=False):
+        for below, above in itertools.pairwise(cells):
             require(
                 above.input_size == below.output_size,
                 "input_size",

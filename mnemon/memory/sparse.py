@@ -1,12 +1,13 @@
 """Sparse access: a few rows of a large memory, at a cost that does not depend on its size.
 
-Inside a time loop `memory[rows]` is cheap forwards but not backwards: its gradient is a whole memory of zeros with a few
-rows filled in, made at each step and added to the gradient that comes from later steps. `read_rows` also returns the
-memory, for the rest of the loop to go on with. Its gradient is then the one that comes back from there, with a few rows
-added *in place*. Writing with `wipe_and_add` has such
-a gradient too. No step keeps the memory for the backward pass
-(the gradient needs the rows that were read, not the memory they came from), so there is nothing to undo or to compute
-again: any scan over such steps has one memory forwards, one gradient of it backwards, and a few rows for each step.
+Inside a time loop `memory[rows]` is cheap forwards but not backwards: its gradient is a whole memory of zeros with a
+few rows filled in, made at each step and added to the gradient that comes from later steps. `read_rows` also returns
+the memory, for the rest of the loop to go on with. Its gradient is then the one that comes back from there, with a few
+rows added *in place*; that of `wipe_and_add` is changed in place too.
+
+No step keeps the memory for the backward pass: the gradient needs the rows that were read, not the memory they came
+from, so there is no state to restore and nothing to compute again. Any scan over such steps has one memory forwards,
+one gradient of it backwards, and a few rows for each step.
 """
 
 import jax
@@ -87,9 +88,7 @@ def nearest(
     return largest(cosine_similarity(*jax.lax.stop_gradient((keys, memory))), count)
 
 
-def least_recent(
-    last_access: Int[Array, " slots"], now: Int[Array, ""], count: int
-) -> Int[Array, " {count}"]:
+def least_recent(last_access: Int[Array, " slots"], now: Int[Array, ""], count: int) -> Int[Array, " {count}"]:
     """The `count` rows that have not been accessed for the longest time."""
     return largest((now - last_access).astype(jnp.float32), count)
 
@@ -128,8 +127,6 @@ def largest(scores: Float[Array, "*rows slots"], count: int) -> Int[Array, "*row
         return jax.lax.top_k(scores, count)[1]
     blocks = scores.reshape(*scores.shape[:-1], slots // _BLOCK, _BLOCK)
     best = jax.lax.top_k(jnp.max(blocks, axis=-1), count)[1]
-    searched = jnp.take_along_axis(blocks, best[..., None], axis=-2).reshape(
-        *scores.shape[:-1], count * _BLOCK
-    )
+    searched = jnp.take_along_axis(blocks, best[..., None], axis=-2).reshape(*scores.shape[:-1], count * _BLOCK)
     found = jax.lax.top_k(searched, count)[1]
     return jnp.take_along_axis(best, found // _BLOCK, axis=-1) * _BLOCK + found % _BLOCK

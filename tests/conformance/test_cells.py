@@ -1,6 +1,7 @@
 """What is true of every registered cell."""
 
 import inspect
+import operator
 from pathlib import Path
 
 import equinox as eqx
@@ -53,7 +54,7 @@ def test_unroll_is_a_loop_over_the_cell(name):
         for t in range(TIME):
             state, output = step(state, inputs[example, t])
             _close(output, result.outputs[example, t])
-        _close(state, jax.tree.map(lambda leaf: leaf[example], result.state))
+        _close(state, jax.tree.map(operator.itemgetter(example), result.state))
 
 
 @EVERY_CELL

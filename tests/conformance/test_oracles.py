@@ -57,7 +57,9 @@ def test_outputs_and_gradients(case: Case):
         return np.sum(case.oracle(*there) * weights)
 
     slope = (moved(1e-6) - moved(-1e-6)) / 2e-6
-    products = jax.tree.map(lambda g, d: np.sum(np.asarray(g) * d), eqx.filter(gradient, eqx.is_inexact_array), direction)
+    products = jax.tree.map(
+        lambda g, d: np.sum(np.asarray(g) * d), eqx.filter(gradient, eqx.is_inexact_array), direction
+    )
     np.testing.assert_allclose(sum(jax.tree.leaves(products)), slope, rtol=1e-5, atol=1e-6)
 
 

@@ -21,7 +21,8 @@ def oracle(cell, xs):
     h, memory, outputs = np.zeros(n), np.zeros(m), []
     for x in xs:
         h = np.maximum(
-            x @ cell.input_weights[:, :n] + np.concatenate([h, memory]) @ cell.hidden_weights + cell.bias[:n], 0
+            x @ cell.input_weights[:, :n] + np.concatenate([h, memory]) @ cell.hidden_weights + cell.bias[:n],
+            0,
         )
         u = np.concatenate([h, memory]) @ cell.head_weights + cell.bias[n:]
         if cell.heads_see_input:
@@ -37,11 +38,19 @@ def oracle(cell, xs):
 
 CASES = [
     Case("nru", lambda k: NRU(3, 5, memory_size=16, heads=4, key=k), oracle),
-    Case("nru-authors", lambda k: NRU(3, 5, memory_size=9, heads=1, heads_see_input=False, average_heads=True, key=k), oracle),
+    Case(
+        "nru-authors",
+        lambda k: NRU(3, 5, memory_size=9, heads=1, heads_see_input=False, average_heads=True, key=k),
+        oracle,
+    ),
     Case("nru-relu", lambda k: NRU(3, 5, memory_size=18, heads=2, relu_heads=True, key=k), oracle),
     Case("nru-l2", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2, key=k), oracle),
     Case("nru-l2.5", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2.5, relu_heads=True, key=k), oracle),
     Case("nru-max", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=np.inf, relu_heads=True, key=k), oracle),
     Case("nru-heads-across-rows", lambda k: NRU(3, 5, memory_size=4, heads=9, key=k), oracle),
-    Case("nru-heads-across-rows-relu", lambda k: NRU(3, 5, memory_size=4, heads=9, relu_heads=True, key=k), oracle),
+    Case(
+        "nru-heads-across-rows-relu",
+        lambda k: NRU(3, 5, memory_size=4, heads=9, relu_heads=True, key=k),
+        oracle,
+    ),
 ]

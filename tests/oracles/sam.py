@@ -10,8 +10,8 @@ from ._case import Case, sigmoid
 def lstm(cell, x, reads, h, c):
     """One step of the controller."""
     controller = cell.controller
-    gates = x @ cell.input_weights + reads.reshape(-1) @ controller.input_weights
-    gates = gates + h @ controller.recurrent_weights + controller.bias
+    (weights,) = controller.layer_weights
+    gates = x @ controller.input_weights + np.concatenate([reads.reshape(-1), h]) @ weights + controller.bias
     i, f, o, candidate = np.split(gates, 4)
     c = sigmoid(f) * c + sigmoid(i) * np.tanh(candidate)
     return sigmoid(o) * np.tanh(c), c
@@ -33,12 +33,12 @@ def content_read(key, memory, top_k, strength):
 
 def oracle(cell, xs):
     slots, word, heads = cell.memory_slots, cell.word_size, cell.heads
-    h, c = np.zeros((2, cell.controller.output_size))
+    h, c = np.zeros((2, cell.controller.hidden_size))
     memory, reads, last_access = np.zeros((slots, word)), np.zeros((heads, word)), np.zeros(slots)
     read_weights, outputs = np.zeros((heads, slots)), []
     for t, x in enumerate(xs, start=1):
         h, c = lstm(cell, x, reads, h, c)
-        interface = (h @ cell.interface_weights + cell.interface_bias).reshape(heads, -1)
+        interface = (h @ cell.interface.weights + cell.interface.bias).reshape(heads, -1)
         least_recent = np.argsort(last_access, kind="stable")
         write_weights = np.zeros((heads, slots))
         erase = np.zeros(slots)

@@ -16,14 +16,14 @@ def cut(weights, count):
 
 def oracle(cell, xs):
     slots, word, heads = cell.memory_slots, cell.word_size, cell.read_heads
-    h, c = np.zeros((2, cell.controller.output_size))
+    h, c = np.zeros((2, cell.controller.hidden_size))
     memory, reads, last_access = np.zeros((slots, word)), np.zeros((heads, word)), np.zeros(slots)
     read_weights, precedence, outputs = np.zeros((heads, slots)), np.zeros(slots), []
     links = np.zeros((slots, slots))  # N
     indexed = np.zeros((slots, slots), bool)  # which entries of the transpose of N are kept: P
     for t, x in enumerate(xs, start=1):
         h, c = lstm(cell, x, reads, h, c)
-        interface = h @ cell.interface_weights + cell.interface_bias
+        interface = h @ cell.interface.weights + cell.interface.bias
         vector, (alpha, gamma) = interface[:word], sigmoid(interface[word : word + 2])
         least_recent = np.zeros(slots)
         least_recent[np.argmin(last_access)] = 1.0

@@ -1,0 +1,443 @@
+"""The command line: `mnemon cells | tasks | train | evaluate | bench | report | demo`."""
+
+import dataclasses
+import inspect
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from ._errors import MnemonError, require
+
+OUT, ERR = Console(), Console(stderr=True)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of `mnemon`."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    name, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
+    if name in ("-h", "--help"):
+        _usage()
+        return
+    try:
+        if name not in COMMANDS:
+            from ._errors import unknown
+
+            raise unknown("command", name, COMMANDS)
+        COMMANDS[name](rest)
+    except MnemonError as error:
+        from .training import Interrupted
+
+        stopped = isinstance(error, Interrupted)
+        _say(str(error) if stopped else f"error: {error}")
+        sys.exit(130 if stopped else 2)
+    except BrokenPipeError:
+        sys.exit(141)
+
+
+def _say(message: str) -> None:
+    """A message for people, beside the results on standard output."""
+    ERR.print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def _usage() -> None:
+    OUT.print("[bold]mnemon[/]: recurrent networks that remember\n")
+    table = Table(box=None, show_header=False)
+    for name, command in COMMANDS.items():
+        table.add_row(f"mnemon {name}", (inspect.getdoc(command) or "").splitlines()[0])
+    OUT.print(table)
+    OUT.print("\nEach takes [bold]--help[/], and [bold]--json[/] for scripts.")
+
+
+def _print_table(rows: list[dict[str, Any]], as_json: bool, title: str) -> None:
+    """Rows as a table for people, or as one JSON list for scripts."""
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for column in rows[0]:
+        numeric = all(isinstance(row[column], int | float) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell_text(value) for value in row.values()))
+    OUT.print(table)
+
+
+def _cell_text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@dataclasses.dataclass(kw_only=True)
+class _Listing:
+    json: bool = False
+    """Print JSON."""
+
+
+def cells(arguments: list[str]) -> None:
+    """The cells: name, family, paper, state, parameters at their reference sizes, file."""
+    options = tyro.cli(_Listing, prog="mnemon cells", description=cells.__doc__, args=arguments)
+    from .report.listings import cell_rows
+
+    _print_table(cell_rows(), options.json, "Cells (parameters with 10 inputs and 9 outputs, readout included)")
+
+
+def tasks(arguments: list[str]) -> None:
+    """The tasks: name, what it measures, chance, perfect."""
+    options = tyro.cli(_Listing, prog="mnemon tasks", description=tasks.__doc__, args=arguments)
+    from .report.listings import task_rows
+
+    _print_table(task_rows(), options.json, "Tasks (at their default options)")
+
+
+@dataclasses.dataclass(kw_only=True)
+class _Training:
+    """Options of the trainer; those of the task and of the cell are added to them."""
+
+    steps: int = 10_000
+    """Number of updates."""
+    batch: int = 10
+    """Episodes an update."""
+    seed: int = 0
+    """Seed of the initial parameters and of the data."""
+    lr: float = 1e-3
+    """Learning rate."""
+    optimizer: str = "adam"
+    """Any Optax optimiser by name."""
+    clip: float | None = 1.0
+    """Largest norm of the gradient; None for no clipping."""
+    budget: int | None = None
+    """Choose the cell's size for this number of parameters."""
+    embedding_size: int | None = None
+    """Size of trained embeddings of the symbols; one-hot vectors without it."""
+    log_every: int = 100
+    """Updates a record."""
+    stop_when_solved: bool = False
+    """Stop at the first record that counts as a solution."""
+    out: Path | None = None
+    """Folder of the run; a new one under runs/ without it."""
+    resume: bool = False
+    """Go on with the run in the folder."""
+    overwrite: bool = False
+    """Replace the run in the folder."""
+    save_seconds: float = 30.0
+    """Time between checkpoints."""
+    json: bool = False
+    """Print records and, last, the result as JSON lines."""
+
+
+def train(arguments: list[str]) -> None:
+    """Train a cell on a task: `mnemon train TASK CELL [options]`."""
+    from ._options import changed_options, option_fields, parse_options
+    from .cells import CELLS, cell_entry, cell_options, count_parameters
+    from .tasks import TASKS, task_class, task_options
+    from .training.runs import RunConfig, default_folder, train_run
+
+    if len(arguments) < 2 or arguments[0].startswith("-") or arguments[1].startswith("-"):
+        OUT.print("usage: mnemon train TASK CELL [options]     (options: mnemon train TASK CELL --help)\n")
+        OUT.print(f"tasks: {', '.join(TASKS)}\ncells: {', '.join(CELLS)}")
+        sys.exit(0 if "--help" in arguments or "-h" in arguments else 2)
+    task_name, cell_name, rest = arguments[0], arguments[1], arguments[2:]
+    task_parameters, entry = task_options(task_name), cell_entry(cell_name)
+    cell_parameters = cell_options(entry)
+    fields = option_fields(task_class(task_name), task_parameters) + option_fields(entry.cell, cell_parameters)
+    options = parse_options(
+        f"mnemon train {task_name} {cell_name}", f"Train {cell_name} on {task_name}.", _Training, fields, rest
+    )
+    config = RunConfig(
+        task=task_name,
+        cell=cell_name,
+        task_options=changed_options(options, task_parameters),
+        cell_options=changed_options(options, cell_parameters),
+        **{name: getattr(options, name) for name in _shared_names(RunConfig, _Training)},
+    )
+    if options.budget is not None:
+        config = config.with_budget(options.budget)
+    folder = options.out or default_folder(config)
+    task, parameters = config.make_task(), count_parameters(config.make_model())
+    baseline = task.chance["loss"]
+    progress = _Progress(f"{task_name} {cell_name}", config.steps, baseline, options.json)
+    progress.say(
+        f"{cell_name} with {parameters:,} parameters on {task_name} in {folder}; without a memory: {baseline:.4f}"
+    )
+    from .training import Interrupted
+
+    try:
+        with progress:
+            result = train_run(
+                config,
+                folder,
+                resume=options.resume,
+                overwrite=options.overwrite,
+                save_seconds=options.save_seconds,
+                on_record=progress.record,
+                on_progress=progress.update,
+                report=progress.say,
+            )
+    except Interrupted as interruption:
+        words = [word for word in arguments if word not in ("--resume", "--overwrite")]
+        if options.out is None:
+            words += ["--out", str(folder)]
+        raise Interrupted(f"{interruption}\ngo on with: mnemon train {' '.join(words)} --resume") from None
+    last = result.records[-1] if result.records else {}
+    summary = {
+        "step": result.update,
+        "loss": last.get("loss"),
+        "metrics": {name: value for name, value in last.items() if name != "step"},
+        "baseline": baseline,
+        "solved": result.solved,
+        "parameters": parameters,
+        "seconds": round(result.seconds, 3),
+        "steps_per_second": round(result.updates_per_second, 3),
+        "out": str(folder),
+    }
+    if options.json:
+        print(json.dumps(summary))
+    else:
+        loss = "no update was made" if not last else f"loss {last['loss']:.4f} (without a memory {baseline:.4f})"
+        OUT.print(
+            f"{loss}{', solved' if result.solved else ''}; {result.seconds:.1f} s; {folder}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _shared_names(*classes: type) -> list[str]:
+    names = [{field.name for field in dataclasses.fields(cls)} for cls in classes]
+    return sorted(set.intersection(*names))
+
+
+class _Progress:
+    """A live bar on a terminal, plain lines elsewhere, JSON lines with `--json`."""
+
+    def __init__(self, title: str, total: int, baseline: float, as_json: bool):
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._json, self._live = as_json, ERR.is_terminal and not as_json
+        self._latest, self._printed = "", 0.0
+        self._bar = Progress(
+            TextColumn(f"[bold]{title}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f}/{task.total:,.0f}  {task.fields[text]}"),
+            TimeRemainingColumn(),
+            console=ERR,
+            disable=not self._live,
+        )
+        self._task = self._bar.add_task("", total=total, text="compiling")
+        self._total, self._baseline = total, baseline
+
+    def __enter__(self) -> "_Progress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def say(self, message: str) -> None:
+        self._bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
+
+    def record(self, record: dict[str, float]) -> None:
+        self._latest = f"loss {record['loss']:.4f}"
+        if self._json:
+            print(json.dumps(record), flush=True)
+
+    def update(self, done: int, rate: float) -> None:
+        left = (self._total - done) / rate if rate else 0.0
+        text = f"{self._latest}  {rate:,.1f} updates/s"
+        self._bar.update(self._task, completed=done, text=text)
+        now = time.monotonic()
+        if not self._live and not self._json and (now - self._printed > 5 or done == self._total):
+            self._printed = now
+            self.say(f"update {done:,}/{self._total:,}  {text}  {left:,.0f} s left")
+
+
+@dataclasses.dataclass(kw_only=True)
+class _Evaluation:
+    """Options of an evaluation; those of the run's task are added to them."""
+
+    episodes: int = 1000
+    """How many fresh episodes."""
+    batch: int = 100
+    """Episodes at a time."""
+    seed: int = 0
+    """Seed of the data."""
+    json: bool = False
+    """Print JSON."""
+
+
+def evaluate(arguments: list[str]) -> None:
+    """Score a trained run on fresh data, also at other lengths: `mnemon evaluate RUN [task options]`."""
+    from ._options import changed_options, option_fields, parse_options
+    from .tasks import make_task, task_class, task_options
+    from .training import evaluate as evaluate_model
+    from .training.runs import open_run
+
+    if not arguments or arguments[0].startswith("-"):
+        OUT.print("usage: mnemon evaluate RUN [options]     (options: mnemon evaluate RUN --help)")
+        sys.exit(0 if arguments else 2)
+    run = open_run(Path(arguments[0]))
+    config = run.config
+    parameters = {
+        name: parameter.replace(default=config.task_options.get(name, parameter.default))
+        for name, parameter in task_options(config.task).items()
+    }
+    fields = option_fields(task_class(config.task), parameters)
+    options = parse_options(f"mnemon evaluate {run.folder}", evaluate.__doc__ or "", _Evaluation, fields, arguments[1:])
+    trained = config.make_task()
+    task = make_task(config.task, **{**config.task_options, **changed_options(options, parameters)})
+    for size in ("input_size", "output_size"):
+        require(
+            getattr(task, size) == getattr(trained, size),
+            size,
+            getattr(task, size),
+            f"the {getattr(trained, size)} that the run was trained with",
+            f"mnemon evaluate {run.folder} --delay 200",
+        )
+    step, model = run.load(report=_say)
+    metrics = evaluate_model(model, task, episodes=options.episodes, batch=options.batch, seed=options.seed)
+    result = {
+        "run": str(run.folder),
+        "step": step,
+        "loss": metrics["loss"],
+        "metrics": metrics,
+        "baseline": task.chance["loss"],
+        "solved": task.solved(metrics),
+        "episodes": options.episodes,
+        "task_options": {**config.task_options, **changed_options(options, parameters)},
+    }
+    if options.json:
+        print(json.dumps(result))
+        return
+    scores = [
+        {
+            "metric": name,
+            "measured": value,
+            "without a memory": task.chance.get(name, float("nan")),
+            "perfect": task.perfect.get(name, float("nan")),
+        }
+        for name, value in metrics.items()
+    ]
+    _print_table(scores, False, f"{config.cell} on {config.task} after {step:,} updates, {options.episodes:,} episodes")
+
+
+def bench(arguments: list[str]) -> None:
+    """Time and memory of cells, also against PyTorch: `mnemon bench [CELL ...] [--against torch]`."""
+    from .bench.command import bench as run
+
+    run(arguments, lambda rows, as_json, title: _print_table(rows, as_json, title))
+
+
+def experiments(arguments: list[str]) -> None:
+    """The tables and figures of the literature, with their presets and the state of the results here."""
+    options = tyro.cli(_Listing, prog="mnemon experiments", description=experiments.__doc__, args=arguments)
+    from .report.listings import experiment_rows
+
+    _print_table(experiment_rows(Path("results")), options.json, "Experiments")
+
+
+@dataclasses.dataclass(kw_only=True)
+class _Reproduction:
+    id: Annotated[str, tyro.conf.Positional]
+    """Id of the experiment, see `mnemon experiments`."""
+    preset: str = "smoke"
+    """smoke, laptop or paper."""
+    seeds: int | None = None
+    """How many seeds; those of the preset without it."""
+    jobs: int = 1
+    """Processes at a time."""
+    runs: Path = Path("runs")
+    """Where the runs work; what is there is gone on with."""
+    results: Path = Path("results")
+    """Where the results go."""
+    json: bool = False
+    """Print JSON."""
+
+
+def reproduce(arguments: list[str]) -> None:
+    """Run an experiment, or go on with it: `mnemon reproduce ID --preset smoke|laptop|paper`."""
+    options = tyro.cli(_Reproduction, prog="mnemon reproduce", description=reproduce.__doc__, args=arguments)
+    from .experiments import reproduce as run
+
+    path = run(
+        options.id,
+        options.preset,
+        seeds=options.seeds,
+        jobs=options.jobs,
+        runs=options.runs,
+        results=options.results,
+        report=_say,
+    )
+    print(json.dumps({"results": str(path)}) if options.json else path)
+
+
+@dataclasses.dataclass(kw_only=True)
+class _Report:
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Folders of runs, or ids of experiments."""
+    out: Path = Path("report.html")
+    """The page to write about runs."""
+    results: Path = Path("results")
+    """Where the results of experiments are."""
+    json: bool = False
+    """Print JSON."""
+
+
+def report(arguments: list[str]) -> None:
+    """A page about runs, or table and figure of experiments: `mnemon report RUN ...` or `mnemon report ID ...`."""
+    options = tyro.cli(_Report, prog="mnemon report", description=report.__doc__, args=arguments)
+    require(len(options.runs) >= 1, "runs", options.runs, "a run or an experiment", "mnemon report runs/demo/nru")
+    from .experiments import EXPERIMENTS
+    from .experiments._report import write_report as write_experiment
+    from .report.page import write_report
+    from .training.runs import open_run
+
+    ids = [name for name in options.runs if name in EXPERIMENTS]
+    folders = [Path(name) for name in options.runs if name not in EXPERIMENTS]
+    written = [path for name in ids for path in write_experiment(name, options.results)]
+    if folders:
+        written.append(write_report([open_run(folder) for folder in folders], options.out))
+    if options.json:
+        print(json.dumps({"files": [str(path) for path in written]}))
+    else:
+        print("\n".join(map(str, written)))
+
+
+@dataclasses.dataclass(kw_only=True)
+class _Demo:
+    out: Path = Path("runs/demo")
+    """Folder for the two runs and the page."""
+    steps: int = 10_000
+    """Updates of each network."""
+    delay: int = 30
+    """Steps over which the symbols are kept."""
+    json: bool = False
+    """Print JSON."""
+
+
+def demo(arguments: list[str]) -> None:
+    """Train NRU and LSTM side by side on copying, and write a page that shows what happened."""
+    options = tyro.cli(_Demo, prog="mnemon demo", description=demo.__doc__, args=arguments)
+    from .report.demo import run_demo
+
+    page = run_demo(options.out, options.steps, options.delay, ERR)
+    print(json.dumps({"page": str(page)}) if options.json else f"The page is {page}")
+
+
+COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "cells": cells,
+    "tasks": tasks,
+    "train": train,
+    "evaluate": evaluate,
+    "bench": bench,
+    "experiments": experiments,
+    "reproduce": reproduce,
+    "report": report,
+    "demo": demo,
+}

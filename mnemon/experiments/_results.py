@@ -1,0 +1,124 @@
+"""Results with their provenance, and the table and picture made from them."""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import optax
+
+from .._errors import MnemonError
+from .._files import write_atomically
+from .._version import __version__
+from ..cells import count_parameters
+from ._contract import Experiment, Training
+
+
+def provenance() -> dict[str, Any]:
+    """Where a number comes from: command, commit, machine, versions, time."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    return {
+        "command": " ".join(words).replace("__main__.py", "mnemon"),
+        "commit": _git("rev-parse", "HEAD") + (" with changes" if _git("status", "--porcelain", "-uno") else ""),
+        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "versions": {
+            "python": platform.python_version(),
+            "mnemon": __version__,
+            "jax": jax.__version__,
+            "equinox": eqx.__version__,
+            "optax": optax.__version__,
+        },
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def write_results(experiment: Experiment, preset: str, seeds: int, folder: Path, results: Path) -> Path:
+    """Collect all finished jobs in `results/ID/PRESET.json`."""
+    from ._runner import read_result
+
+    grid = experiment.presets[preset]
+    arms = {}
+    for arm in grid.arms:
+        found = {str(seed): read_result(folder, arm.name, seed) for seed in range(seeds)}
+        done = {seed: result for seed, result in found.items() if result is not None}
+        about: dict[str, Any] = {"published": arm.published, "seeds": done}
+        if isinstance(arm.job, Training):
+            config = arm.job.config
+            about["parameters"] = count_parameters(eqx.filter_eval_shape(config.make_model))
+            about["baseline"] = config.make_task().chance["loss"]
+        arms[arm.name] = about
+    content = {
+        "id": experiment.id,
+        "source": experiment.source,
+        "shows": experiment.shows,
+        "published": experiment.published,
+        "preset": preset,
+        "note": grid.note,
+        "provenance": provenance(),
+        "arms": arms,
+    }
+    path = results / experiment.id / f"{preset}.json"
+    write_atomically(path, json.dumps(content, indent=1) + "\n")
+    return path
+
+
+def read_results(results: Path, experiment: str) -> dict[str, dict[str, Any]]:
+    """The stored results of an experiment by preset."""
+    found = {path.stem: json.loads(path.read_text()) for path in sorted((results / experiment).glob("*.json"))}
+    if not found:
+        raise MnemonError(
+            f"{results / experiment} holds no results; make them with `mnemon reproduce {experiment} --preset smoke`"
+        )
+    return found
+
+
+def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row for each arm of a result: measured beside published, with the spread over seeds."""
+    rows = []
+    for name, arm in content["arms"].items():
+        done = list(arm["seeds"].values())
+        steps = [result["steps_to_solve"] for result in done if result.get("solved")]
+        losses = [result["last"]["loss"] for result in done if result.get("last")]
+        rows.append(
+            {
+                "arm": name,
+                "parameters": arm.get("parameters", 0),
+                "seeds": len(done),
+                "solved": f"{len(steps)}/{len(done)}",
+                "updates to solve": _spread([float(step) for step in steps], "{:,.0f}"),
+                "last loss": _spread(losses, "{:.4f}"),
+                "without a memory": f"{arm['baseline']:.4f}" if "baseline" in arm else "–",
+                "updates": f"{max((result['updates'] for result in done), default=0):,}",
+                "published": arm["published"],
+            }
+        )
+    return rows
+
+
+def _spread(values: list[float], form: str) -> str:
+    """Median and range."""
+    if not values:
+        return "–"
+    middle = form.format(statistics.median(values))
+    if len(values) == 1:
+        return middle
+    return f"{middle} [{form.format(min(values))}, {form.format(max(values))}]"

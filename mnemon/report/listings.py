@@ -1,0 +1,83 @@
+"""The tables of cells and tasks, as rows for people, scripts and the README."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from ..cells import CELLS, count_parameters, make_cell
+from ..experiments import EXPERIMENTS
+from ..lens.trace import named_arrays
+from ..model import Model
+from ..tasks import TASKS, make_task
+
+# The sizes of the thesis's copying task, at which it compares cells of about 23.5k parameters.
+REFERENCE_INPUTS, REFERENCE_OUTPUTS = 10, 9
+
+
+def cell_rows() -> list[dict[str, Any]]:
+    """A row for each registered cell."""
+    rows = []
+    for entry in CELLS.values():
+        model = eqx.filter_eval_shape(
+            lambda key, name=entry.name: Model(
+                make_cell(name, REFERENCE_INPUTS, horizon=100, key=key), REFERENCE_OUTPUTS, key=key
+            ),
+            jax.random.key(0),
+        )
+        state = eqx.filter_eval_shape(lambda m: m.cell.init_state(), model)
+        parts = [f"{name}[{'x'.join(map(str, leaf.shape))}]" for name, leaf in named_arrays(state).items()]
+        rows.append(
+            {
+                "name": entry.name,
+                "family": entry.family,
+                "paper": entry.paper,
+                "state": " ".join(parts),
+                "parameters": count_parameters(model),
+                "file": _source(entry.cell),
+            }
+        )
+    return rows
+
+
+def task_rows() -> list[dict[str, Any]]:
+    """A row for each registered task, at its default options."""
+    rows = []
+    for name, cls in TASKS.items():
+        task = make_task(name)
+        rows.append(
+            {
+                "name": name,
+                "measures": cls.measures,
+                "chance": _scores(task.chance),
+                "perfect": _scores(task.perfect),
+                "file": _source(cls),
+            }
+        )
+    return rows
+
+
+def experiment_rows(results: Path) -> list[dict[str, Any]]:
+    """A row for each experiment."""
+    return [
+        {
+            "id": experiment.id,
+            "source": experiment.source,
+            "shows": experiment.shows,
+            "published": experiment.published,
+            "presets": "; ".join(f"{name}: {preset.cost}" for name, preset in experiment.presets.items()),
+            "results": ", ".join(path.stem for path in sorted((results / experiment.id).glob("*.json"))) or "none",
+        }
+        for experiment in EXPERIMENTS.values()
+    ]
+
+
+def _scores(scores: dict[str, float]) -> str:
+    return " ".join(f"{name} {value:.4g}" for name, value in scores.items())
+
+
+def _source(cls: type) -> str:
+    package = Path(__file__).parent.parent
+    return str(Path(inspect.getsourcefile(cls) or "").relative_to(package.parent))

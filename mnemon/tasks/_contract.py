@@ -1,0 +1,100 @@
+"""The one contract that every task keeps."""
+
+import abc
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, final
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+
+class Episode(NamedTuple):
+    """One example of a task; a batch of them has a leading axis in every field."""
+
+    inputs: Int[Array, "*batch time"] | Float[Array, "*batch time channels"]  # symbols, or vectors
+    targets: Int[Array, "*batch time"] | Float[Array, "*batch time outputs"]
+    mask: Bool[Array, "*batch time"]  # the steps that are scored
+    length: Int[Array, "*batch"]  # number of real steps; the rest is padding
+    reset: Bool[Array, "*batch time"] | None = None  # the steps before which the network's state starts afresh
+
+
+class AbstractTask(eqx.Module):
+    """A distribution of episodes that owns its inputs, targets, loss, metrics and reference scores.
+
+    `sample` is a pure function of its key, so that data can be made inside a compiled update and a run can be resumed
+    exactly. The methods see ONE episode; batches are made by `batch` and scored by `jax.vmap`.
+    """
+
+    measures: ClassVar[str]  # what the task measures, in a few words
+
+    @property
+    @abc.abstractmethod
+    def input_size(self) -> int:
+        """Size of an input vector; for symbols, how many there are."""
+
+    @property
+    @abc.abstractmethod
+    def output_size(self) -> int:
+        """Size of an output vector."""
+
+    @property
+    @abc.abstractmethod
+    def symbolic(self) -> bool:
+        """Whether inputs are symbols (integers) rather than vectors."""
+
+    @property
+    @abc.abstractmethod
+    def horizon(self) -> int:
+        """The longest dependency, in steps."""
+
+    @property
+    @abc.abstractmethod
+    def chance(self) -> dict[str, float]:
+        """The metrics, `loss` among them, of the best network without a memory."""
+
+    @property
+    @abc.abstractmethod
+    def perfect(self) -> dict[str, float]:
+        """The metrics of a perfect network."""
+
+    @abc.abstractmethod
+    def sample(self, key: PRNGKeyArray) -> Episode:
+        """One episode."""
+
+    @abc.abstractmethod
+    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
+        """What is minimised, of one episode."""
+
+    @abc.abstractmethod
+    def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
+        """What is reported, of one episode; averaged over episodes."""
+
+    @abc.abstractmethod
+    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
+        """Outputs that score perfect."""
+
+    @abc.abstractmethod
+    def solved(self, metrics: Mapping[str, float]) -> bool:
+        """Whether these averaged metrics count as a solution."""
+
+    @abc.abstractmethod
+    def show(self, episode: Episode) -> str:
+        """The episode as a person would read it."""
+
+    def batch(self, key: PRNGKeyArray, update: Int[Array, ""] | int, size: int) -> Episode:
+        """The episodes of one update. Streams, whose episodes continue each other, go by the number of the `update`."""
+        del update
+        return jax.vmap(self.sample)(jax.random.split(key, size))
+
+    @property
+    def carries_state(self) -> bool:
+        """Whether each update's episodes continue those of the update before (a stream)."""
+        return False
+
+    @final
+    def score(self, outputs: Float[Array, "batch time outputs"], episodes: Episode) -> tuple[Any, dict[str, Any]]:
+        """Mean loss and metrics of a batch."""
+        losses = jax.vmap(self.loss)(outputs, episodes)
+        metrics = jax.vmap(self.metrics)(outputs, episodes)
+        return losses.mean(), {name: values.mean() for name, values in metrics.items()}

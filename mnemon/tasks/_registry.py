@@ -1,0 +1,41 @@
+"""Every task by name. A new task is one file and one entry here."""
+
+import inspect
+from typing import Any
+
+from .._errors import unknown
+from ._contract import AbstractTask
+from .copying import Copying
+from .denoising import Denoising
+from .variable_copying import VariableCopying
+
+TASKS: dict[str, type[AbstractTask]] = {
+    "copying": Copying,
+    "variable-copying": VariableCopying,
+    "denoising": Denoising,
+}
+
+
+def task_class(name: str) -> type[AbstractTask]:
+    """The class of a registered task."""
+    if name not in TASKS:
+        raise unknown("task", name, TASKS)
+    return TASKS[name]
+
+
+def task_options(name: str) -> dict[str, inspect.Parameter]:
+    """The options of a task: the parameters of its constructor."""
+    return dict(inspect.signature(task_class(name)).parameters)
+
+
+def make_task(name: str, **options: Any) -> AbstractTask:
+    """A task by name.
+
+    >>> make_task("copying", delay=30).chance["loss"]  # k ln n / (T + 2k)
+    0.4158883083359671
+    """
+    known = task_options(name)
+    for option in options:
+        if option not in known:
+            raise unknown(f"option of {name}", option, known)
+    return task_class(name)(**options)

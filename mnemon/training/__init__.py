@@ -1,0 +1,11 @@
+"""Objectives, optimisers, the trainer, checkpoints and runs."""
+
+from .fit import Diverged as Diverged
+from .fit import FitResult as FitResult
+from .fit import Interrupted as Interrupted
+from .fit import evaluate as evaluate
+from .fit import fit as fit
+from .objectives import AbstractObjective as AbstractObjective
+from .objectives import Supervised as Supervised
+from .optimizers import make_optimizer as make_optimizer
+from .optimizers import optimizer_names as optimizer_names

@@ -1,0 +1,328 @@
+"""The trainer: many updates in one compiled call, exact resume."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from .._errors import MnemonError, require
+from ..model import Model
+from ..tasks import AbstractTask
+from .checkpoints import Checkpoints
+from .objectives import AbstractObjective, Supervised
+from .optimizers import make_optimizer
+
+Record = dict[str, float]
+METRICS_FILE = "metrics.jsonl"
+# How long one compiled call should take: short enough for progress and Ctrl-C, long enough to cost nothing.
+_SECONDS_A_CALL = 0.5
+
+
+class Diverged(MnemonError):
+    """The loss or a gradient was not finite."""
+
+
+class Interrupted(MnemonError):
+    """Ctrl-C: the run was saved and can go on."""
+
+
+class TrainState(eqx.Module):
+    """Everything that an exact resume needs."""
+
+    model: Model
+    optimizer: Any  # the optimiser's state
+    carry: Any  # the objective's carry
+    update: Int[Array, ""]  # updates done
+    key: PRNGKeyArray  # the run's key; that of an update is derived from it and the number of the update
+    totals: dict[str, Float[Array, ""]]  # sums of the metrics since the last record
+
+
+@dataclasses.dataclass(frozen=True)
+class FitResult:
+    """What [`fit`][mnemon.training.fit] returns."""
+
+    model: Model
+    update: int
+    records: list[Record]  # a line for each `log_every` updates: `step` and the means of loss, metrics, gradient norm
+    solved: bool
+    seconds: float  # of this call
+    updates_per_second: float  # without the time to compile
+
+
+def fit(
+    model: Model,
+    task: AbstractTask,
+    *,
+    updates: int,
+    batch: int = 10,
+    optimizer: optax.GradientTransformation | None = None,
+    objective: AbstractObjective | None = None,
+    seed: int = 0,
+    log_every: int = 100,
+    stop_when_solved: bool = False,
+    folder: Path | None = None,
+    save_seconds: float = 30.0,
+    on_record: Callable[[Record], None] | None = None,
+    on_progress: Callable[[int, float], None] | None = None,
+    report: Callable[[str], None] = print,
+) -> FitResult:
+    """Train a model on a task.
+
+    **Arguments:**
+
+    - `model`, `task`: what to train on what.
+    - `updates`: how many updates in all, those before a resume included.
+    - `batch`: episodes an update.
+    - `optimizer`: any Optax optimiser; by default Adam 0.001 with the gradient norm clipped at 1.
+    - `objective`: what to minimise; by default the task's loss.
+    - `seed`: for data and whatever the model samples.
+    - `log_every`: updates a record.
+    - `stop_when_solved`: stop at the first record that counts as a solution.
+    - `folder`: where `metrics.jsonl` and checkpoints go. If it holds checkpoints already the run goes on from the
+      newest sound one, and ends with exactly the metrics of an undisturbed run.
+    - `save_seconds`: time between checkpoints.
+    - `on_record`: called with each new record.
+    - `on_progress`: called with (updates done, updates a second) several times a second.
+    - `report`: where messages go.
+
+    A loss or gradient that is not finite stops the run with [`Diverged`][]; Ctrl-C with [`Interrupted`][]. The state
+    before it is saved in both cases.
+
+    >>> import jax
+    >>> from mnemon import Copying, fit, make_model
+    >>> task = Copying(delay=3, length=2)
+    >>> model = make_model(task, "gru", hidden_size=8, key=jax.random.key(0))
+    >>> fit(model, task, updates=20, log_every=10).records[-1]["step"]
+    20
+    """
+    require(updates >= 0, "updates", updates, "a number of updates, 0 or more", "updates=10000")
+    require(batch >= 1, "batch", batch, "at least one episode", "batch=10")
+    require(log_every >= 1, "log_every", log_every, "at least one update", "log_every=100")
+    objective = Supervised() if objective is None else objective
+    optimizer = make_optimizer() if optimizer is None else optimizer
+    started = time.perf_counter()
+    state = _init_state(model, task, optimizer, objective, batch, seed)
+    advance = _compiled_advance(state, task, optimizer, objective, batch)
+    with contextlib.ExitStack() as stack:
+        log = _Log(folder)
+        checkpoints = None if folder is None else stack.enter_context(Checkpoints(folder / "checkpoints"))
+        restored = checkpoints.restore(state, report) if checkpoints else None
+        if restored is not None:
+            state = restored[1]
+        log.cut_after(int(state.update))
+        interrupted = stack.enter_context(_interrupt_flag())
+        done, saved_at, rate = int(state.update), time.perf_counter(), 0.0
+        timed_updates, timed_seconds = 0, 0.0
+        solved = bool(log.records) and task.solved(log.records[-1])
+
+        def save() -> Path | None:
+            log.sync()
+            return None if checkpoints is None else checkpoints.save(done, state)
+
+        def where(path: Path | None) -> str:
+            return (
+                "no checkpoint was kept (no folder was given)"
+                if path is None
+                else f"the last good checkpoint is {path}"
+            )
+
+        while done < updates and not (stop_when_solved and solved):
+            window_end = min(updates, (done // log_every + 1) * log_every)
+            count = min(window_end - done, max(1, int(rate * _SECONDS_A_CALL)))
+            before = time.perf_counter()
+            state, sound = advance(state, task, count)
+            sound = bool(sound)
+            elapsed = time.perf_counter() - before
+            if not sound:
+                done = int(state.update)
+                raise Diverged(f"the loss or its gradient was not finite at update {done + 1}; {where(save())}")
+            done += count
+            if rate > 0:  # the first call also compiles
+                timed_updates, timed_seconds = timed_updates + count, timed_seconds + elapsed
+            rate = count / elapsed if rate == 0 else 0.5 * (rate + count / elapsed)
+            if done == window_end:
+                state, record = _close_window(state, done, (done - 1) % log_every + 1)
+                log.append(record)
+                solved = task.solved(record)
+                if on_record is not None:
+                    on_record(record)
+            if on_progress is not None:
+                on_progress(done, timed_updates / timed_seconds if timed_seconds else rate)
+            if time.perf_counter() - saved_at > save_seconds:
+                save()
+                saved_at = time.perf_counter()
+            if interrupted.is_set():
+                raise Interrupted(f"stopped after update {done}; {where(save())}")
+        save()
+    seconds = time.perf_counter() - started
+    speed = timed_updates / timed_seconds if timed_seconds else rate
+    return FitResult(state.model, done, log.records, solved, seconds, speed)
+
+
+def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> TrainState:
+    key = jax.random.key(seed)
+    carry = objective.init_carry(model, task, batch)
+    opt_state = optimizer.init(eqx.filter(model, eqx.is_inexact_array))
+
+    def metrics_of_one_update():
+        episodes = task.batch(key, jnp.asarray(0), batch)
+        _, (metrics, _) = objective(model, task, episodes, carry, key=key)
+        return {**metrics, "loss": jnp.zeros(()), "gradient_norm": jnp.zeros(())}
+
+    shapes = eqx.filter_eval_shape(metrics_of_one_update)
+    totals = {name: jnp.zeros(()) for name in sorted(shapes)}
+    return TrainState(model, opt_state, carry, jnp.asarray(0), key, totals)
+
+
+def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int):
+    """A compiled function (state, task, count) -> (state after `count` updates, whether all was finite).
+
+    The count is not a constant of the program, so that one program runs every piece of the run and results do not
+    depend on how it was cut.
+    """
+    static = eqx.partition(state, eqx.is_array)[1]
+
+    def one_update(state: TrainState, task) -> tuple[TrainState, Array]:
+        data_key, model_key = jax.random.split(jax.random.fold_in(state.key, state.update))
+        episodes = task.batch(data_key, state.update, batch)
+
+        @eqx.filter_value_and_grad(has_aux=True)
+        def differentiate(model):
+            return objective(model, task, episodes, state.carry, key=model_key)
+
+        (loss, (metrics, carry)), gradient = differentiate(state.model)
+        norm = optax.global_norm(eqx.filter(gradient, eqx.is_inexact_array))
+        trained = eqx.filter(state.model, eqx.is_inexact_array)
+        steps, opt_state = optimizer.update(gradient, state.optimizer, trained)
+        metrics = {**metrics, "loss": loss, "gradient_norm": norm}
+        totals = {name: total + metrics[name] for name, total in state.totals.items()}
+        model = eqx.apply_updates(state.model, steps)
+        after = TrainState(model, opt_state, carry, state.update + 1, state.key, totals)
+        return after, jnp.isfinite(loss) & jnp.isfinite(norm)
+
+    @eqx.filter_jit
+    def advance(state: TrainState, task, count) -> tuple[TrainState, Array]:
+        end = state.update + count
+
+        def body(loop):
+            arrays, _ = loop
+            before = eqx.combine(arrays, static)
+            after, sound = one_update(before, task)
+            kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), eqx.filter(after, eqx.is_array), arrays)
+            return kept, sound
+
+        def more(loop):
+            arrays, sound = loop
+            return sound & (arrays.update < end)
+
+        arrays, sound = jax.lax.while_loop(more, body, (eqx.filter(state, eqx.is_array), jnp.asarray(True)))
+        return eqx.combine(arrays, static), sound
+
+    return lambda state, task, count: advance(state, task, jnp.asarray(count))
+
+
+def _close_window(state: TrainState, step: int, count: int) -> tuple[TrainState, Record]:
+    totals = jax.device_get(state.totals)
+    record = {"step": step, **{name: float(total) / count for name, total in totals.items()}}
+    zeros = {name: jnp.zeros_like(total) for name, total in state.totals.items()}
+    return eqx.tree_at(lambda s: s.totals, state, zeros), record
+
+
+class _Log:
+    """The append-only file of records. Only whole lines count; lines after the checkpoint are cut on resume."""
+
+    def __init__(self, folder: Path | None):
+        self._path = None if folder is None else folder / METRICS_FILE
+        self.records: list[Record] = [] if self._path is None else read_records(self._path)
+
+    def cut_after(self, update: int) -> None:
+        self.records = [record for record in self.records if record["step"] <= update]
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            part = self._path.with_suffix(".part")
+            part.write_text("".join(json.dumps(record) + "\n" for record in self.records))
+            os.replace(part, self._path)
+
+    def append(self, record: Record) -> None:
+        self.records.append(record)
+        if self._path is not None:
+            with self._path.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+
+    def sync(self) -> None:
+        """Make sure that the records are on the disk before the checkpoint that follows them."""
+        if self._path is not None:
+            with self._path.open("a") as file:
+                os.fsync(file.fileno())
+
+
+def read_records(path: Path) -> list[Record]:
+    """The whole lines of a metrics file; a last line that was cut off is left out."""
+    if not path.exists():
+        return []
+    lines = path.read_text().split("\n")[:-1]
+    return [json.loads(line) for line in lines]
+
+
+@contextlib.contextmanager
+def _interrupt_flag() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, so that the trainer can finish its update and save; a second Ctrl-C interrupts."""
+    flag = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield flag
+        return
+
+    def handler(number, frame):
+        if flag.is_set():
+            raise KeyboardInterrupt
+        flag.set()
+
+    previous = signal.signal(signal.SIGINT, handler)
+    try:
+        yield flag
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def evaluate(
+    model: Model,
+    task: AbstractTask,
+    *,
+    episodes: int = 1000,
+    batch: int = 100,
+    seed: int = 0,
+    objective: AbstractObjective | None = None,
+) -> Record:
+    """Mean loss and metrics over `episodes` fresh episodes (as many whole batches as hold them), deterministic cell.
+
+    The data are not those of a training run with the same seed.
+    """
+    require(episodes >= 1, "episodes", episodes, "at least one episode", "episodes=1000")
+    objective = Supervised() if objective is None else objective
+    batch = min(batch, episodes)
+    count = -(-episodes // batch)
+    key = jax.random.fold_in(jax.random.key(seed), 0x7E57)
+
+    @eqx.filter_jit
+    def run(model, task):
+        def one(carry, update):
+            data = task.batch(jax.random.fold_in(key, update), update, batch)
+            loss, (metrics, carry) = objective(model, task, data, carry, key=None)
+            return carry, {**metrics, "loss": loss}
+
+        carry = objective.init_carry(model, task, batch)
+        return jax.lax.scan(one, carry, jnp.arange(count))[1]
+
+    return {name: float(values.mean()) for name, values in run(model, task).items()}

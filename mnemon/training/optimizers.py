@@ -1,0 +1,44 @@
+"""Any Optax optimiser by name, with clipping of the gradient norm."""
+
+import inspect
+
+import optax
+
+from .._errors import require, unknown
+
+
+def optimizer_names() -> list[str]:
+    """The Optax optimisers that need no more than a learning rate."""
+    names = []
+    for name in dir(optax):
+        function = getattr(optax, name)
+        if name.startswith("_") or not inspect.isfunction(function):
+            continue
+        parameters = list(inspect.signature(function).parameters.values())
+        if not parameters or parameters[0].name != "learning_rate":
+            continue
+        if all(p.default is not p.empty or p.kind == p.VAR_KEYWORD for p in parameters[1:]):
+            names.append(name)
+    return names
+
+
+def make_optimizer(name: str = "adam", lr: float = 1e-3, clip: float | None = 1.0) -> optax.GradientTransformation:
+    """An optimiser by its Optax name.
+
+    **Arguments:**
+
+    - `name`: `adam`, `amsgrad`, `nadam`, `rmsprop`, `sgd`, ...
+    - `lr`: learning rate.
+    - `clip`: largest norm of the gradient; `None` for no clipping.
+
+    >>> make_optimizer("adom")
+    Traceback (most recent call last):
+    mnemon._errors.UnknownName: unknown optimizer 'adom': did you mean 'adam' or 'adamw' or 'adopt'?
+    """
+    require(lr > 0, "lr", lr, "a positive learning rate", "lr=0.001")
+    require(clip is None or clip > 0, "clip", clip, "a positive norm, or none", "clip=1.0")
+    known = optimizer_names()
+    if name not in known:
+        raise unknown("optimizer", name, known)
+    optimizer = getattr(optax, name)(lr)
+    return optimizer if clip is None else optax.chain(optax.clip_by_global_norm(clip), optimizer)
