@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from .._errors import require
 from ..memory import content_weights, least_recent, mark_accessed, nearest, oneplus, read_rows, wipe_and_add
 from ._contract import AbstractCell, Key
-from ._controller import Controller, ControllerState, Interface, parts
+from ._controller import Controller, ControllerState, Interface
 
 
 class SAMState(NamedTuple):
@@ -137,10 +137,9 @@ class SAM(AbstractCell[SAMState, Array]):
     ) -> tuple[SAMState, Float[Array, " output"]]:
         controller = self.controller(state.controller, drive, state.reads)
         interface = self.interface(controller.output).reshape(self.heads, -1)
-        sizes = [self.word_size, self.word_size, 1, 1] + [1] * self.strengths
-        keys, words, alpha, gamma, *strengths = parts(interface, sizes)
-        alpha, gamma = jax.nn.sigmoid(alpha), jax.nn.sigmoid(gamma)
-        strengths = oneplus(strengths[0]) if strengths else jnp.ones_like(alpha)
+        keys, words, scalars = jnp.split(interface, [self.word_size, 2 * self.word_size], axis=1)
+        alpha, gamma = jax.nn.sigmoid(scalars[:, :2]).T
+        strengths = oneplus(scalars[:, 2]) if self.strengths else jnp.ones_like(alpha)
 
         time = state.time + 1
         wiped = least_recent(state.last_access, time, self.heads)

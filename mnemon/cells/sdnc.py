@@ -20,7 +20,7 @@ from ..memory import (
 )
 from ..memory.sparse_links import SparseLinks, SparseVector
 from ._contract import AbstractCell, Key
-from ._controller import Controller, ControllerState, Interface, parts
+from ._controller import Controller, ControllerState, Interface
 
 
 class SDNCState(NamedTuple):
@@ -155,11 +155,11 @@ class SDNC(AbstractCell[SDNCState, Array]):
     ) -> tuple[SDNCState, Float[Array, " output"]]:
         controller = self.controller(state.controller, drive, state.reads)
         interface = self.interface(controller.output)
-        word, alpha, gamma, heads = parts(interface, [self.word_size, 1, 1, interface.size - self.word_size - 2])
-        sizes = [self.word_size, 3] + [1] * self.strengths
-        keys, modes, *strengths = parts(heads.reshape(self.read_heads, -1), sizes)
-        alpha, gamma, modes = jax.nn.sigmoid(alpha), jax.nn.sigmoid(gamma), jax.nn.softmax(modes, axis=1)
-        strengths = oneplus(strengths[0]) if strengths else jnp.ones((self.read_heads,), word.dtype)
+        word, write_gates, heads = jnp.split(interface, [self.word_size, self.word_size + 2])
+        keys, scalars = jnp.split(heads.reshape(self.read_heads, -1), [self.word_size], axis=1)
+        alpha, gamma = jax.nn.sigmoid(write_gates)
+        modes = jax.nn.softmax(scalars[:, :3], axis=1)
+        strengths = oneplus(scalars[:, 3]) if self.strengths else jnp.ones_like(scalars[:, 0])
 
         time = state.time + 1
         wiped = least_recent(state.last_access, time, 1)
