@@ -38,11 +38,10 @@ def oracle(cell, xs, interface=linear):
         for i in range(r):
             psi = psi * (1 - sigmoid(heads[i, w + 1]) * read_weights[i])
         usage = (usage + write_weights - usage * write_weights) * psi
-        floored = 1e-6 + (1 - 1e-6) * usage
         allocation, product = np.zeros(n), 1.0
-        for slot in sorted(range(n), key=lambda i: (floored[i], i)):
-            allocation[slot] = (1 - floored[slot]) * product
-            product *= floored[slot]
+        for slot in sorted(range(n), key=lambda i: (usage[i], i)):
+            allocation[slot] = (1 - usage[slot]) * product
+            product *= usage[slot]
         found = content(memory, write_key, write_strength, mask_of(writing[3 * w + 3 :]))
         write_weights = write_gate * (allocation_gate * allocation + (1 - allocation_gate) * found)
         if cell.deallocate:
