@@ -47,8 +47,12 @@ def test_mask_and_lengths_agree():
 def test_gradients_flow_into_the_state_it_started_from():
     cell, inputs = RNN(3, 5, key=jax.random.key(0)), _inputs(2, 4, 3)
     start = jax.tree.map(lambda leaf: jnp.ones((2, *leaf.shape)), cell.init_state())
+
+    def total(state, plan):
+        return jnp.sum(unroll(cell, inputs, state=state, plan=plan).outputs)
+
     for plan in (Plan(), Plan(segment=2), Plan(defer=False)):
-        gradient = jax.grad(lambda state: jnp.sum(unroll(cell, inputs, state=state, plan=plan).outputs))(start)
+        gradient = jax.grad(total)(start, plan)
         assert np.all(np.asarray(gradient.hidden) != 0)
 
 
@@ -59,8 +63,9 @@ def _training_memory(time: int, plan: Plan | None) -> int:
     def loss(arrays, inputs):
         return jnp.mean(unroll(eqx.combine(arrays, static), inputs, plan=plan).outputs[:, -1] ** 2)
 
-    compiled = jax.jit(jax.grad(loss)).lower(arrays, jnp.zeros((8, time, 4))).compile()
-    return compiled.memory_analysis().temp_size_in_bytes
+    analysis = jax.jit(jax.grad(loss)).lower(arrays, jnp.zeros((8, time, 4))).compile().memory_analysis()
+    assert analysis is not None
+    return analysis.temp_size_in_bytes
 
 
 def test_segments_save_memory_and_steps_keep_only_states():

@@ -1,6 +1,7 @@
 """`mnemon bench`."""
 
 import dataclasses
+import os
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -115,8 +116,6 @@ def _torch_rivals(spec: Spec) -> dict[str, tuple[Any, Any]]:
         import torch
     except ImportError as error:
         raise MnemonError("--against torch needs PyTorch: pip install 'mnemon[torch]'") from error
-    import os
-
     from ._torch import rivals, tensor
 
     torch.set_num_threads(os.cpu_count() or 1)

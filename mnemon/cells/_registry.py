@@ -29,7 +29,7 @@ class CellEntry:
     """A cell under a name, or a preset of one (a cell with some options set)."""
 
     name: str
-    cell: type[AbstractCell]
+    cell: type[Any]  # a class of cells
     family: str
     paper: str
     # Options of the constructor that this name stands for. The sizes are those of the thesis's copying

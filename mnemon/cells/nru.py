@@ -161,10 +161,11 @@ class NRU(AbstractCell[NRUState, Array]):
         if math.isinf(self.norm):
             norms = jnp.maximum(*(jnp.max(p, 1) * jnp.max(q) for p, q in (positive, negative)))
         else:
-            powers = sum(jnp.sum(p**self.norm, 1) * jnp.sum(q**self.norm) for p, q in (positive, negative))
-            norms = _root(powers, self.norm)
+            above, below = (jnp.sum(p**self.norm, 1) * jnp.sum(q**self.norm) for p, q in (positive, negative))
+            norms = _root(above + below, self.norm)
         scaled = amounts / jnp.where(norms > 0, norms, 1.0)
-        return sum(jnp.outer(scaled @ p, q) for p, q in (positive, negative)).ravel()
+        above, below = (jnp.outer(scaled @ p, q).ravel() for p, q in (positive, negative))
+        return above + below
 
     def _normalised(self, rows: Float[Array, "rows columns"]) -> Float[Array, "rows columns"]:
         """Each row divided by its L_p norm; a row of zeros stays zero."""
