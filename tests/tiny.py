@@ -46,6 +46,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "associative-delta": {"hidden_size": 5, "key_size": 4},
     "gated-fast-weights": {"hidden_size": 5, "slow_size": 4, "slow_layer_size": 7},
     "hyper-lstm": {"hidden_size": 5, "hyper_size": 7, "hyper_embedding_size": 2},
+    "sam": {"hidden_size": 5, "memory_slots": 11, "word_size": 4, "heads": 2, "top_k": 3},
+    "sdnc": {"hidden_size": 5, "memory_slots": 11, "word_size": 4, "read_heads": 2, "top_k": 3, "links": 6},
 }
 
 

@@ -33,6 +33,8 @@ from .ntm import NTM as NTM
 from .nutm import NUTM as NUTM
 from .recurrent_fast_weights import RecurrentFastWeights as RecurrentFastWeights
 from .rnn import RNN as RNN
+from .sam import SAM as SAM
+from .sdnc import SDNC as SDNC
 from .spectral_rnn import SpectralRNN as SpectralRNN
 from .sru import SRU as SRU
 from .stack import Stack as Stack

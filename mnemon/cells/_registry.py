@@ -34,6 +34,8 @@ from .ntm import NTM
 from .nutm import NUTM
 from .recurrent_fast_weights import RecurrentFastWeights
 from .rnn import RNN
+from .sam import SAM
+from .sdnc import SDNC
 from .spectral_rnn import SpectralRNN
 from .sru import SRU
 from .tardis import TARDIS
@@ -206,6 +208,8 @@ CELLS: dict[str, CellEntry] = {
             "Le et al. 2020",
             {"hidden_size": 45, "programs": 2, "memory_slots": 128, "word_size": 20},
         ),
+        CellEntry("sam", SAM, "external memory", "Rae et al. 2016", {"hidden_size": 38, "word_size": 16}),
+        CellEntry("sdnc", SDNC, "external memory", "Rae et al. 2016", {"hidden_size": 40, "word_size": 16}),
     ]
 }
 

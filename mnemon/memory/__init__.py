@@ -28,4 +28,10 @@ from .lru import least_recently_used as least_recently_used
 from .shifting import circular_shift as circular_shift
 from .shifting import interpolate as interpolate
 from .shifting import sharpen as sharpen
+from .sparse import largest as largest
+from .sparse import least_recent as least_recent
+from .sparse import mark_accessed as mark_accessed
+from .sparse import nearest as nearest
+from .sparse import read_rows as read_rows
+from .sparse import wipe_and_add as wipe_and_add
 from .writing import erase_and_add as erase_and_add
