@@ -203,7 +203,7 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int)
             return objective(model, task, episodes, state.carry, key=model_key)
 
         (loss, (metrics, carry)), gradient = differentiate(state.model)
-        norm = optax.global_norm(eqx.filter(gradient, eqx.is_inexact_array))
+        norm = optax.tree.norm(eqx.filter(gradient, eqx.is_inexact_array))
         trained = eqx.filter(state.model, eqx.is_inexact_array)
         steps, opt_state = optimizer.update(gradient, state.optimizer, trained)
         metrics = {**metrics, "loss": loss, "gradient_norm": norm}
