@@ -18,8 +18,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend import core as jex
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from .._errors import BadValue, MnemonError, require, unknown
 from ..cells import AbstractCell
@@ -68,6 +69,7 @@ class Flow:
 class Decomposition:
     r"""d s_t1 / d s_t0 of the chain's parts as a sum over where the gradient travels (thesis 3.22-3.25).
 
+    s_t0 is the chain at step t0 before that step writes it to the memory, so that what it writes depends on it.
     `chain` is Q: it never leaves the chain. `direct` is the third term of 3.22: it leaves the chain at step t1 itself,
     by what step t1 reads. `detours` is the second: it leaves the chain at an earlier step. R = `detours` + `direct`.
 
@@ -100,7 +102,7 @@ class Decomposition:
 
 def top_singular_values(matrices: np.ndarray) -> np.ndarray:
     """The largest singular value of each matrix."""
-    return np.linalg.norm(matrices, ord=2, axis=(-2, -1))
+    return np.asarray(np.linalg.norm(matrices, ord=2, axis=(-2, -1)))
 
 
 def differentiable_parts(cell: AbstractCell) -> dict[str, int]:
@@ -110,12 +112,16 @@ def differentiable_parts(cell: AbstractCell) -> dict[str, int]:
     >>> differentiable_parts(LSTM(2, 3, key=jax.random.key(0)))
     {'hidden': 3, 'cell': 3}
     """
-    state = eqx.filter_eval_shape(lambda c: _parts(c.init_state()), cell)
-    return {name: part.size for name, part in state.items()}
+    state = named_arrays(eqx.filter_eval_shape(lambda c: c.init_state(), cell))
+    return {
+        name: leaf.size * (2 if jnp.issubdtype(leaf.dtype, jnp.complexfloating) else 1)
+        for name, leaf in state.items()
+        if jnp.issubdtype(leaf.dtype, jnp.inexact)
+    }
 
 
 def jacobian(
-    cell: AbstractCell, inputs: Float[Array, "time input"], start: int, end: int, *, parts: Sequence[str] | None = None
+    cell: AbstractCell, inputs: Array, start: int, end: int, *, parts: Sequence[str] | None = None
 ) -> np.ndarray:
     """d s_end / d s_start as one matrix: rows and columns are the named parts, flattened, one after another.
 
@@ -137,7 +143,7 @@ def jacobian(
 
 def jacobian_flow(
     cell: AbstractCell,
-    inputs: Float[Array, "time input"],
+    inputs: Array,
     *,
     parts: Sequence[str] | None = None,
     start: int = 0,
@@ -177,7 +183,7 @@ def jacobian_flow(
 
 def decompose(
     cell: AbstractCell,
-    inputs: Float[Array, "time input"],
+    inputs: Array,
     *,
     chain: Sequence[str] | None = None,
     start: int = 0,
@@ -215,7 +221,9 @@ def decompose(
         ways = {**pulled, "chain": _only(pulled["chain"], names)}
         ways[left_by] = {part: rows + leaving[part] for part, rows in ways[left_by].items()}
         for way, rows in ways.items():
-            found[way].append(scale * _matrix(rows, names))
+            # The initial state has been written by no step.
+            written = _written(cell, states, inputs, t - 1, rows, names) if t > 1 else _zero(rows)
+            found[way].append(scale * (_matrix(rows, names) + _matrix(written, names)))
     stacks = {way: np.stack(matrices[::-1]) for way, matrices in found.items()}
     return Decomposition(end, np.arange(start, end + 1), **stacks)
 
@@ -285,6 +293,44 @@ def _pull(cell: AbstractCell, state: Any, x: Array, rows: dict[str, Array]) -> d
 def _pulled(cell: AbstractCell, states: Any, inputs: Array, t: int, rows: _Rows) -> _Rows:
     """Rows of a derivative with respect to s_t, as rows with respect to s_(t-1)."""
     return jax.device_get(_pull(cell, _at(states, t - 1), inputs[t - 1], rows))
+
+
+@eqx.filter_jit
+def _pull_write(
+    cell: AbstractCell, state: Any, x: Array, after: dict[str, Array], rows: dict[str, Array], names: tuple[str, ...]
+) -> dict[str, Array]:
+    """Rows with respect to the rest of the state, as rows with respect to the chain of the same step.
+
+    In the traced step the chain's new values are made inputs of their own; what else the step returns is then a
+    function of them.
+    """
+    prepared = cell.prepare()
+    drive = prepared.drive(x)
+    closed, shape = jax.make_jaxpr(lambda s, d: prepared.step(s, d)[0], return_shape=True)(state, drive)
+    jaxpr = closed.jaxpr
+    by_name = dict(zip(named_arrays(shape), jaxpr.outvars, strict=True))
+    chain = {name: by_name[name] for name in names}
+    made = {var: eqn for eqn in jaxpr.eqns for var in eqn.outvars if var in chain.values()}
+    for name, var in chain.items():
+        if isinstance(var, jex.Literal) or var not in made or len(made[var].outvars) != 1:
+            raise MnemonError(f"{name!r} of {type(cell).__name__} cannot be told apart from the rest of its step")
+    kept = [eqn for eqn in jaxpr.eqns if eqn.outvars[0] not in made]
+    given = jex.ClosedJaxpr(jaxpr.replace(invars=[*jaxpr.invars, *chain.values()], eqns=kept), closed.consts)
+    before = [*jax.tree.leaves(state), *jax.tree.leaves(drive)]
+
+    def step(values: dict[str, Array]) -> dict[str, Array]:
+        outputs = jex.jaxpr_as_fun(given)(*before, *(values[name] for name in names))
+        return _parts(jax.tree.unflatten(jax.tree.structure(shape), outputs))
+
+    _, pullback = jax.vjp(step, {name: after[name] for name in names})
+    return jax.vmap(lambda row: pullback(row)[0])(rows)
+
+
+def _written(cell: AbstractCell, states: Any, inputs: Array, t: int, rows: _Rows, names: Sequence[str]) -> _Rows:
+    """What the chain at step t does to the rows through what step t writes beside the chain."""
+    beside = {part: values if part not in names else np.zeros_like(values) for part, values in rows.items()}
+    after = _parts(_at(states, t))
+    return jax.device_get(_pull_write(cell, _at(states, t - 1), inputs[t - 1], after, beside, tuple(names)))
 
 
 def _unit_rows(states: Any, names: Sequence[str]) -> _Rows:

@@ -27,7 +27,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -56,7 +56,7 @@ class Trace:
         return Episode(self.inputs, self.targets, self.mask, len(self.inputs))  # pyright: ignore[reportArgumentType]
 
 
-def named_arrays(state: Any) -> dict[str, Array]:
+def named_arrays(state: Any) -> dict[str, Any]:
     """The arrays of a state by name.
 
     >>> import jax

@@ -1,0 +1,43 @@
+"""Pictures and tables as files."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .._files import write_atomically
+
+
+def save_chart(chart: Any, folder: Path, name: str) -> list[Path]:
+    """Write a chart as SVG, PNG and PDF."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.{ending}" for ending in ("svg", "png", "pdf")]
+    for path in paths:
+        chart.save(path, scale_factor=1.5)
+    return paths
+
+
+def save_table(rows: Sequence[dict[str, Any]], folder: Path, name: str) -> list[Path]:
+    """Write a table as CSV and Markdown."""
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    texts = {"csv": lines.getvalue(), "md": markdown_table(rows)}
+    for ending, text in texts.items():
+        write_atomically(folder / f"{name}.{ending}", text)
+    return [folder / f"{name}.{ending}" for ending in texts]
+
+
+def markdown_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as a Markdown table.
+
+    >>> print(markdown_table([{"cell": "nru", "loss": 0.1}]))
+    | cell | loss |
+    | --- | --- |
+    | nru | 0.1 |
+    <BLANKLINE>
+    """
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(map(str, row.values()) for row in rows)]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
