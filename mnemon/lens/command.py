@@ -253,7 +253,7 @@ def programs(arguments: list[str], show: Show, console: Console) -> None:
                 "many programs": float(many[n]),
                 "many, sampled": float(sampled[n]),
                 "many beat one": "yes" if many[n] < one_program_chance(product) else "no",
-                "they do above": critical_product(steps) if steps > 1 else float("nan"),
+                "they do above": critical_product(steps) if steps > 1 else None,
             }
             for n, product in enumerate(products)
         ]
