@@ -39,8 +39,6 @@ def _markdown(content: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         f"![curves]({content['preset']}.svg)",
         "",
         markdown_table(rows),
-        "Numbers over seeds are medians with the range in brackets.",
-        "",
         f"Made by `{source['command']}` at commit `{source['commit']}` on {source['machine']}, "
         + ", ".join(f"{name} {version}" for name, version in source["versions"].items())
         + f", {source['date']}.",

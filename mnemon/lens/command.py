@@ -264,7 +264,7 @@ def _draw(chart: Any, path: Path) -> None:
     from ..report.charts import themed
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    themed(chart).save(path)
+    themed(chart).save(path, inline=path.suffix == ".html")
 
 
 def _say(console: Console, text: str) -> None:

@@ -6,16 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import vl_convert
+
 from .._files import write_atomically
 
 
 def save_chart(chart: Any, folder: Path, name: str) -> list[Path]:
     """Write a chart as SVG, PNG and PDF."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{name}.{ending}" for ending in ("svg", "png", "pdf")]
-    for path in paths:
-        chart.save(path, scale_factor=1.5)
-    return paths
+    spec = chart.to_json()
+    pictures = {
+        "svg": vl_convert.vegalite_to_svg(spec).encode(),
+        "png": vl_convert.vegalite_to_png(spec, scale=1.5),
+        "pdf": vl_convert.vegalite_to_pdf(spec),
+    }
+    for ending, picture in pictures.items():
+        (folder / f"{name}.{ending}").write_bytes(picture)
+    return [folder / f"{name}.{ending}" for ending in pictures]
 
 
 def save_table(rows: Sequence[dict[str, Any]], folder: Path, name: str) -> list[Path]:
