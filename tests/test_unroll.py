@@ -63,8 +63,9 @@ def _training_memory(time: int, plan: Plan | None) -> int:
     def loss(arrays, inputs):
         return jnp.mean(unroll(eqx.combine(arrays, static), inputs, plan=plan).outputs[:, -1] ** 2)
 
-    compiled = jax.jit(jax.grad(loss)).lower(arrays, jnp.zeros((8, time, 4))).compile()
-    return compiled.memory_analysis().temp_size_in_bytes
+    analysis = jax.jit(jax.grad(loss)).lower(arrays, jnp.zeros((8, time, 4))).compile().memory_analysis()
+    assert analysis is not None
+    return analysis.temp_size_in_bytes
 
 
 def test_segments_save_memory_and_steps_keep_only_states():

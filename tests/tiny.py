@@ -10,7 +10,25 @@ INPUT = 3
 _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 # Cells with more sizes than a hidden size; a cell that is not here is made with the default.
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "dntm": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4, "hops": 2},
+    "dntm-discrete": {"hidden_size": 5, "memory_slots": 7, "address_size": 2, "word_size": 4},
+    "tardis": {"hidden_size": 6, "memory_slots": 4, "address_size": 2, "word_size": 5, "addressing_size": 7},
+    "tardis-reinforce": {
+        "hidden_size": 6,
+        "memory_slots": 4,
+        "address_size": 2,
+        "word_size": 5,
+        "addressing_size": 7,
+    },
+    "bn-lstm": {"hidden_size": 5, "max_steps": 6},
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
+    "eurnn": {"hidden_size": 8},
+    "goru": {"hidden_size": 8},
+    "sru": {"hidden_size": 5, "statistics_size": 4, "recurrent_size": 2, "alphas": (0.0, 0.9)},
+    "associative": {"hidden_size": 5, "key_size": 4},
+    "associative-delta": {"hidden_size": 5, "key_size": 4},
+    "gated-fast-weights": {"hidden_size": 5, "slow_size": 4, "slow_layer_size": 7},
+    "hyper-lstm": {"hidden_size": 5, "hyper_size": 7, "hyper_embedding_size": 2},
 }
 
 

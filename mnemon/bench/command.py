@@ -79,7 +79,7 @@ def bench_cell(cell: str, size: str, options: Options) -> list[Row]:
             "compile_s": round(compiled.compile_seconds, 2),
             "memory_mb": round(compiled.memory_bytes / 2**20, 1),
             "parameters": count_parameters(spec.make()),
-            "share_of_product_rate": round(share, 3),
+            "share_of_product_rate": float(f"{share:.3g}"),
             "speedup": 1.0,
         }
     ]
@@ -93,7 +93,7 @@ def bench_cell(cell: str, size: str, options: Options) -> list[Row]:
                 "compile_s": 0.0,
                 "memory_mb": None,
                 "parameters": rows[0]["parameters"],
-                "share_of_product_rate": round(compiled.operations / theirs.median / rate, 3),
+                "share_of_product_rate": float(f"{compiled.operations / theirs.median / rate:.3g}"),
                 "speedup": round(theirs.median / ours.median, 2) if checks[name] else "results differ",
             }
         )

@@ -4,11 +4,17 @@ import abc
 from typing import Any, Generic, TypeVar, final
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 State = TypeVar("State")
 Drive = TypeVar("Drive")
 Key = PRNGKeyArray | None
+
+
+def split_key(key: Key, count: int) -> list[Key]:
+    """One key for each of `count` random parts of a step; none, if there is none."""
+    return [None] * count if key is None else list(jax.random.split(key, count))
 
 
 class AbstractCell(eqx.Module, Generic[State, Drive]):
@@ -44,6 +50,30 @@ class AbstractCell(eqx.Module, Generic[State, Drive]):
 
         `unroll` calls it once, before the loop. A cell whose matrices are functions of its parameters (a matrix
         exponential, sines of angles) overrides it; for all others it is the cell itself.
+        """
+        return self
+
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        """The square matrices that carry the state from one step to the next, for penalties and lenses.
+
+        By default none. A complex matrix A + iB is given as the real one that does the same,
+        [[A, B], [-B, A]].
+        """
+        return ()
+
+    def statistics(self, state: State) -> Any:
+        """What this cell wants to know of the batch after a step of training; nothing by default.
+
+        `unroll` averages it over the batch and returns it for all steps as `Unrolled.statistics`. It is
+        called inside the axis [`BATCH_AXIS`][], so it may itself use means over the batch.
+        """
+        return ()
+
+    def with_statistics(self, collected: Any) -> "AbstractCell[State, Drive]":
+        """The same cell, having taken note of `Unrolled.statistics` ([time, ...]).
+
+        This is for what a cell learns without a gradient. A trainer calls it after every update, for every
+        cell; by default it is the cell itself.
         """
         return self
 

@@ -8,15 +8,33 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
 from .._errors import require, unknown
 from ._contract import AbstractCell
+from ._fixed import trained
+from ._rotations import POWERS_OF_TWO
+from .associative import AssociativeMemory
+from .bn_lstm import BNLSTM
+from .dntm import DNTM
+from .eurnn import EURNN
+from .fast_weights import FastWeights
+from .ff_fast_weights import FeedForwardFastWeights
+from .full_urnn import FullURNN
+from .gated_fast_weights import GatedFastWeights
+from .goru import GORU
 from .gru import GRU
+from .hyper_lstm import HyperLSTM
 from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
+from .recurrent_fast_weights import RecurrentFastWeights
 from .rnn import RNN
+from .spectral_rnn import SpectralRNN
+from .sru import SRU
+from .tardis import TARDIS
+from .urnn import URNN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,13 +42,13 @@ class CellEntry:
     """A cell under a name, or a preset of one (a cell with some options set)."""
 
     name: str
-    cell: type[AbstractCell]
+    cell: type[Any]  # a class of cells
     family: str
     paper: str
     # Options of the constructor that this name stands for. The sizes are those of the thesis's copying
     # experiment, or make about as many parameters (23.5k) with 10 inputs and 9 outputs.
     options: Mapping[str, Any]
-    # The option that takes the longest dependency of the task (chrono initialisation).
+    # The option that takes the longest dependency of the task (chrono initialisation, statistics by step).
     horizon_option: str | None = None
     # What a parameter budget changes, and the values it can take.
     size_option: str = "hidden_size"
@@ -64,6 +82,15 @@ CELLS: dict[str, CellEntry] = {
             {"hidden_size": 70, "peepholes": True},
             horizon_option="chrono",
         ),
+        CellEntry("ln-lstm", LSTM, "gated", "Ba et al. 2016", {"hidden_size": 68, "layer_norm": True}),
+        CellEntry(
+            "bn-lstm",
+            BNLSTM,
+            "gated",
+            "Cooijmans et al. 2016",
+            {"hidden_size": 69},
+            horizon_option="max_steps",
+        ),
         CellEntry("gru", GRU, "gated", "Cho et al. 2014", {"hidden_size": 82}),
         CellEntry(
             "janet",
@@ -86,6 +113,75 @@ CELLS: dict[str, CellEntry] = {
                 "average_heads": True,
             },
         ),
+        CellEntry("dntm", DNTM, "memory", "Gulcehre et al. 2016", {"hidden_size": 59}),
+        CellEntry(
+            "dntm-discrete",
+            DNTM,
+            "memory",
+            "Gulcehre et al. 2016",
+            {"hidden_size": 59, "addressing": "discrete"},
+        ),
+        CellEntry(
+            "tardis",
+            TARDIS,
+            "memory",
+            "Gulcehre et al. 2017",
+            {"hidden_size": 42},
+            sizes=range(33, 1 << 16),
+        ),
+        CellEntry(
+            "tardis-reinforce",
+            TARDIS,
+            "memory",
+            "Gulcehre et al. 2017",
+            {"hidden_size": 42, "estimator": "reinforce"},
+            sizes=range(33, 1 << 16),
+        ),
+        CellEntry(
+            "sru",
+            SRU,
+            "additive",
+            "Oliva et al. 2017",
+            {
+                "hidden_size": 60,
+                "statistics_size": 55,
+                "recurrent_size": 16,
+                "alphas": (0.0, 0.5, 0.9, 0.99, 0.999),
+            },
+        ),
+        CellEntry("spectral-rnn", SpectralRNN, "orthogonal", "Vorontsov et al. 2017", {"hidden_size": 143}),
+        CellEntry("urnn", URNN, "unitary", "Arjovsky et al. 2016", {"hidden_size": 470}),
+        CellEntry("full-urnn", FullURNN, "unitary", "Wisdom et al. 2016", {"hidden_size": 128}),
+        CellEntry("eurnn", EURNN, "unitary", "Jing et al. 2017b", {"hidden_size": 1024}, sizes=POWERS_OF_TWO),
+        CellEntry("goru", GORU, "unitary", "Jing et al. 2017a", {"hidden_size": 64}, sizes=POWERS_OF_TWO),
+        # The linear memories have few parameters for the size of their state: 23.5k would be 362k numbers an example.
+        CellEntry("associative", AssociativeMemory, "fast weights", "Kohonen 1972, Anderson 1972", {"hidden_size": 64}),
+        CellEntry(
+            "associative-delta",
+            AssociativeMemory,
+            "fast weights",
+            "Widrow & Hoff 1960",
+            {"hidden_size": 64, "rule": "delta"},
+        ),
+        CellEntry("fast-weights", FastWeights, "fast weights", "Ba et al. 2016", {"hidden_size": 143}),
+        CellEntry("ff-fast-weights", FeedForwardFastWeights, "fast weights", "Schmidhuber 1992", {"hidden_size": 1169}),
+        CellEntry(
+            "recurrent-fast-weights", RecurrentFastWeights, "fast weights", "Schmidhuber 1993", {"hidden_size": 85}
+        ),
+        CellEntry(
+            "gated-fast-weights",
+            GatedFastWeights,
+            "fast weights",
+            "Schlag & Schmidhuber 2017",
+            {"hidden_size": 28, "slow_layer_size": 72},
+        ),
+        CellEntry(
+            "hyper-lstm",
+            HyperLSTM,
+            "fast weights",
+            "Ha et al. 2017",
+            {"hidden_size": 53, "hyper_size": 16, "hyper_embedding_size": 4},
+        ),
     ]
 }
 
@@ -93,9 +189,9 @@ CELLS: dict[str, CellEntry] = {
 def cell_entry(name: str) -> CellEntry:
     """The entry of a name.
 
-    >>> cell_entry("lstn")
+    >>> cell_entry("janett")
     Traceback (most recent call last):
-    mnemon._errors.UnknownName: unknown cell 'lstn': did you mean 'lstm' or 'lstm-chrono'?
+    mnemon._errors.UnknownName: unknown cell 'janett': did you mean 'janet'?
     """
     if name not in CELLS:
         raise unknown("cell", name, CELLS)
@@ -103,7 +199,7 @@ def cell_entry(name: str) -> CellEntry:
 
 
 def cell_options(entry: CellEntry) -> dict[str, inspect.Parameter]:
-    """The options of an entry: the parameters of the constructor, with the defaults that the entry stands for."""
+    """The options of an entry: those of the constructor, with the defaults that the entry stands for."""
     parameters = dict(inspect.signature(entry.cell).parameters)
     del parameters["input_size"], parameters["key"]
     return {
@@ -142,11 +238,18 @@ def make_cell(
 
 def count_parameters(tree: PyTree) -> int:
     """Number of trained numbers."""
-    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, _is_trained)))
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, trained(tree))))
 
 
-def _is_trained(leaf: Any) -> bool:
-    return eqx.is_inexact_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+def time_varying(cell: AbstractCell) -> int:
+    """Number of time-varying variables: how many numbers the state of one example holds.
+
+    >>> import jax
+    >>> time_varying(make_cell("lstm", 10, hidden_size=70, key=jax.random.key(0)))
+    140
+    """
+    state = eqx.filter_eval_shape(lambda c: c.init_state(), cell)
+    return sum(leaf.size for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.floating))
 
 
 def fit_size(name: str, budget: int, input_size: int, output_size: int, **options: Any) -> dict[str, Any]:

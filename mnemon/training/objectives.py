@@ -1,7 +1,7 @@
 """What an update minimises: (model, episodes) -> loss and metrics."""
 
 import abc
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,6 +10,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..model import Model
 from ..tasks import AbstractTask, Episode
+
+
+class Outcome(NamedTuple):
+    """What an objective returns beside the loss."""
+
+    metrics: dict[str, Array]
+    carry: Any  # for the next update
+    statistics: Any  # for `cell.with_statistics`
 
 
 class AbstractObjective(eqx.Module):
@@ -22,8 +30,8 @@ class AbstractObjective(eqx.Module):
     @abc.abstractmethod
     def __call__(
         self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
-    ) -> tuple[Float[Array, ""], tuple[dict[str, Array], Any]]:
-        """Loss, (metrics, next carry). With `key=None`: evaluation."""
+    ) -> tuple[Float[Array, ""], Outcome]:
+        """The loss, and what else came of it. With `key=None`: evaluation."""
 
 
 class Supervised(AbstractObjective):
@@ -42,7 +50,7 @@ class Supervised(AbstractObjective):
 
     def __call__(
         self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
-    ) -> tuple[Float[Array, ""], tuple[dict[str, Array], Any]]:
+    ) -> tuple[Float[Array, ""], Outcome]:
         outputs, result = model(
             episodes,
             state=jax.lax.stop_gradient(carry),
@@ -51,4 +59,4 @@ class Supervised(AbstractObjective):
             key=key,
         )
         loss, metrics = task.score(outputs, episodes)
-        return loss, (metrics, result.state if task.carries_state else None)
+        return loss, Outcome(metrics, result.state if task.carries_state else None, result.statistics)

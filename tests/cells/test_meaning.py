@@ -80,7 +80,8 @@ def test_nru_relu_heads_only_add_when_writing():
     no_erasing = eqx.tree_at(lambda c: c.bias, cell, cell.bias.at[4 + 4 : 4 + 8].set(-1e6))
     inputs = jax.random.normal(jax.random.key(1), (3, 20, 2))
     memories = unroll(no_erasing, inputs, observe=lambda state: state.memory).observed
-    assert np.all(np.diff(np.asarray(memories), axis=1) >= 0)
+    memories = np.asarray(memories)
+    assert np.all(memories[:, 1:] >= memories[:, :-1])
     assert np.asarray(memories)[:, -1].max() > 0
 
 
@@ -112,7 +113,6 @@ def test_the_authors_sizes_and_counts_are_found_from_the_budget(name, hidden, pa
         (lambda k: NRU(3, 5, memory_size=16, heads=4, norm=0.5, key=k), "norm=0.5"),
         (lambda k: LSTM(3, 0, key=k), "hidden_size=0 cannot work: wanted at least one unit"),
         (lambda k: LSTM(3, 5, chrono=1, key=k), "chrono=1"),
-        (lambda k: RNN(3, 5, activation="gelu", key=k), "activation='gelu'"),
         (lambda k: make_cell("nruu", 3, key=k), "did you mean 'nru'"),
         (lambda k: make_cell("nru", 3, hiden_size=4, key=k), "did you mean 'hidden_size'"),
     ],
