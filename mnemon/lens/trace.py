@@ -79,7 +79,7 @@ def trace(model: Model, task: AbstractTask, key: PRNGKeyArray) -> Trace:
     @eqx.filter_jit
     def run(model, episodes):
         outputs, result = model(episodes, observe=lambda state: state, lengths=episodes.length)
-        return outputs, named_arrays(result.observed)
+        return outputs, result.observed
 
     outputs, observed = run(model, episodes)
     end = int(episodes.length[0])
@@ -88,7 +88,7 @@ def trace(model: Model, task: AbstractTask, key: PRNGKeyArray) -> Trace:
         return np.asarray(array)[0, :end]
 
     state: dict[str, np.ndarray] = {}
-    for name, array in observed.items():
+    for name, array in named_arrays(observed).items():
         values = cut(array)
         if np.iscomplexobj(values):
             state |= {f"{name}.real": values.real, f"{name}.imag": values.imag}

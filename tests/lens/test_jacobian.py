@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from mnemon import Plan, unroll
 from mnemon._errors import MnemonError
-from mnemon.cells import LSTM, NRU, RNN, AbstractCell
+from mnemon.cells import LSTM, NRU, RNN, AbstractCell, make_cell
 from mnemon.lens import (
     decompose,
     differentiable_parts,
@@ -274,3 +274,22 @@ def test_with_a_perfect_read_the_third_term_does_not_shrink(distance):
 def test_a_cell_without_a_memory_has_no_decomposition():
     with pytest.raises(MnemonError, match="a chain beside which there is a memory"):
         decompose(LSTM(INPUT, 4, key=jax.random.key(0)), _inputs())
+
+
+def test_decomposition_of_tardis_sums_to_autodiff():
+    cell = make_cell("tardis", INPUT, hidden_size=6, memory_slots=4, address_size=2, word_size=5, key=jax.random.key(0))
+    inputs, start = _inputs(9), 5
+    state = unroll(cell, inputs[None, :start]).state
+    slot = int(state.write_weights[0].argmax())
+
+    def run(chain):
+        content = state.content.at[0, slot].set(chain["hidden"] @ cell.micro_weights)
+        begun = state._replace(content=content, **{name: value[None] for name, value in chain.items()})
+        after = unroll(cell, inputs[None, start:], state=begun, plan=Plan(defer=False)).state
+        return {name: getattr(after, name)[0] for name in chain}
+
+    blocks = jax.jacrev(run)({"hidden": state.hidden[0], "cell": state.cell[0]})
+    expected = np.block([[np.asarray(blocks[a][b]) for b in ("hidden", "cell")] for a in ("hidden", "cell")])
+    parts = decompose(cell, inputs, start=start)
+    np.testing.assert_allclose(parts.total[0], expected, atol=2e-5)
+    assert top_singular_values(parts.memory[0]) > 1e-4
