@@ -21,6 +21,23 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "addressing_size": 7,
     },
     "bn-lstm": {"hidden_size": 5, "max_steps": 6},
+    "dnc": {"hidden_size": 5, "layers": 2, "memory_slots": 6, "word_size": 4, "read_heads": 2},
+    "ntm": {
+        "hidden_size": 5,
+        "layers": 2,
+        "memory_slots": 8,
+        "word_size": 4,
+        "read_heads": 2,
+        "write_heads": 1,
+    },
+    "nutm": {
+        "hidden_size": 5,
+        "programs": 3,
+        "key_size": 6,
+        "memory_slots": 8,
+        "word_size": 4,
+        "read_heads": 2,
+    },
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
     "eurnn": {"hidden_size": 8},
     "goru": {"hidden_size": 8},
@@ -29,6 +46,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "associative-delta": {"hidden_size": 5, "key_size": 4},
     "gated-fast-weights": {"hidden_size": 5, "slow_size": 4, "slow_layer_size": 7},
     "hyper-lstm": {"hidden_size": 5, "hyper_size": 7, "hyper_embedding_size": 2},
+    "sam": {"hidden_size": 5, "memory_slots": 11, "word_size": 4, "heads": 2, "top_k": 3},
+    "sdnc": {"hidden_size": 5, "memory_slots": 11, "word_size": 4, "read_heads": 2, "top_k": 3, "links": 6},
 }
 
 

@@ -16,6 +16,7 @@ from ._registry import make_cell as make_cell
 from ._registry import time_varying as time_varying
 from .associative import AssociativeMemory as AssociativeMemory
 from .bn_lstm import BNLSTM as BNLSTM
+from .dnc import DNC as DNC
 from .dntm import DNTM as DNTM
 from .eurnn import EURNN as EURNN
 from .fast_weights import FastWeights as FastWeights
@@ -28,8 +29,12 @@ from .hyper_lstm import HyperLSTM as HyperLSTM
 from .janet import JANET as JANET
 from .lstm import LSTM as LSTM
 from .nru import NRU as NRU
+from .ntm import NTM as NTM
+from .nutm import NUTM as NUTM
 from .recurrent_fast_weights import RecurrentFastWeights as RecurrentFastWeights
 from .rnn import RNN as RNN
+from .sam import SAM as SAM
+from .sdnc import SDNC as SDNC
 from .spectral_rnn import SpectralRNN as SpectralRNN
 from .sru import SRU as SRU
 from .stack import Stack as Stack

@@ -17,6 +17,7 @@ from ._fixed import trained
 from ._rotations import POWERS_OF_TWO
 from .associative import AssociativeMemory
 from .bn_lstm import BNLSTM
+from .dnc import DNC
 from .dntm import DNTM
 from .eurnn import EURNN
 from .fast_weights import FastWeights
@@ -29,8 +30,12 @@ from .hyper_lstm import HyperLSTM
 from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
+from .ntm import NTM
+from .nutm import NUTM
 from .recurrent_fast_weights import RecurrentFastWeights
 from .rnn import RNN
+from .sam import SAM
+from .sdnc import SDNC
 from .spectral_rnn import SpectralRNN
 from .sru import SRU
 from .tardis import TARDIS
@@ -113,18 +118,18 @@ CELLS: dict[str, CellEntry] = {
                 "average_heads": True,
             },
         ),
-        CellEntry("dntm", DNTM, "memory", "Gulcehre et al. 2016", {"hidden_size": 59}),
+        CellEntry("dntm", DNTM, "external memory", "Gulcehre et al. 2016", {"hidden_size": 59}),
         CellEntry(
             "dntm-discrete",
             DNTM,
-            "memory",
+            "external memory",
             "Gulcehre et al. 2016",
             {"hidden_size": 59, "addressing": "discrete"},
         ),
         CellEntry(
             "tardis",
             TARDIS,
-            "memory",
+            "external memory",
             "Gulcehre et al. 2017",
             {"hidden_size": 42},
             sizes=range(33, 1 << 16),
@@ -132,7 +137,7 @@ CELLS: dict[str, CellEntry] = {
         CellEntry(
             "tardis-reinforce",
             TARDIS,
-            "memory",
+            "external memory",
             "Gulcehre et al. 2017",
             {"hidden_size": 42, "estimator": "reinforce"},
             sizes=range(33, 1 << 16),
@@ -182,6 +187,29 @@ CELLS: dict[str, CellEntry] = {
             "Ha et al. 2017",
             {"hidden_size": 53, "hyper_size": 16, "hyper_embedding_size": 4},
         ),
+        CellEntry(
+            "ntm",
+            NTM,
+            "external memory",
+            "Graves et al. 2014",
+            {"hidden_size": 53, "memory_slots": 128, "word_size": 20},
+        ),
+        CellEntry(
+            "dnc",
+            DNC,
+            "external memory",
+            "Graves et al. 2016",
+            {"hidden_size": 49, "memory_slots": 32, "word_size": 16, "read_heads": 2},
+        ),
+        CellEntry(
+            "nutm",
+            NUTM,
+            "external memory",
+            "Le et al. 2020",
+            {"hidden_size": 45, "programs": 2, "memory_slots": 128, "word_size": 20},
+        ),
+        CellEntry("sam", SAM, "external memory", "Rae et al. 2016", {"hidden_size": 38, "word_size": 16}),
+        CellEntry("sdnc", SDNC, "external memory", "Rae et al. 2016", {"hidden_size": 40, "word_size": 16}),
     ]
 }
 
