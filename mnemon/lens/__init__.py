@@ -1,5 +1,7 @@
 """Instruments on any cell."""
 
+from .interface import InterfaceFlow as InterfaceFlow
+from .interface import interface_flow as interface_flow
 from .jacobian import Decomposition as Decomposition
 from .jacobian import Flow as Flow
 from .jacobian import decompose as decompose
