@@ -1,6 +1,7 @@
 """`mnemon lens`."""
 
 import dataclasses
+import inspect
 import json
 import math
 import sys
@@ -30,7 +31,7 @@ _INPUTS = 10
 def lens(arguments: list[str], show: Show, console: Console) -> None:
     """Run one of the instruments."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        lines = [f"mnemon lens {name:9} {run.__doc__.splitlines()[0]}" for name, run in INSTRUMENTS.items()]
+        lines = [f"mnemon lens {name:9} {inspect.getdoc(run)}" for name, run in INSTRUMENTS.items()]
         print("\n".join(["Look inside a memory. Each takes --help, and --json for scripts.\n", *lines]))
         sys.exit(0 if arguments else 2)
     name, rest = arguments[0], arguments[1:]

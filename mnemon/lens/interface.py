@@ -8,11 +8,13 @@ $$ \frac{\partial \xi_t}{\partial \xi_{t-1}} = W^c \frac{\partial c_t}{\partial 
 \frac{\partial w_{t-1}}{\partial \xi_{t-1}}, \qquad \Big\| \frac{\partial \xi_t}{\partial \xi_{t-k}} \Big\|
 \leq \prod_k \|W^c\| \|M\| \gamma_k $$
 
-where \(\gamma_k\) is the product of the norms of the other two factors. In a real network \(\xi\) also acts through what
-is written, the head positions and the controller's own memory: `total` is the derivative along all ways.
+where \(\gamma_k\) is the product of the norms of the other two factors. In a real network \(\xi\) also acts through
+what is written, the head positions and the controller's own memory: `total` is the derivative along all ways.
 """
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -81,7 +83,7 @@ class _Factors:
     to_reads: np.ndarray  # M^T
 
 
-def _factors(cell: NTM, state, x: Array) -> _Factors:
+def _factors(cell: Any, state: Any, x: Array) -> _Factors:
     to_output, to_weights, memory = (np.array(matrix, float) for matrix in _measure(cell, state, x))
     to_weights[:, sum(cell.units[: cell.read_heads]) :] = 0.0
     to_reads = np.kron(np.eye(cell.read_heads), memory.T)
@@ -89,7 +91,7 @@ def _factors(cell: NTM, state, x: Array) -> _Factors:
 
 
 @eqx.filter_jit
-def _measure(cell: NTM, state, x: Array) -> tuple[Array, Array, Array]:
+def _measure(cell: Any, state: Any, x: Array) -> tuple[Array, Array, Array]:
     drive = cell.drive(x)
     to_output = jax.jacrev(lambda reads: cell.controller(state.controller, drive, reads).output)(state.reads)
     controller = cell.controller(state.controller, drive, state.reads)
@@ -100,7 +102,7 @@ def _measure(cell: NTM, state, x: Array) -> tuple[Array, Array, Array]:
 
 
 @eqx.filter_jit
-def _unit_interface(cell: NTM, state, x: Array) -> dict[str, Array]:
+def _unit_interface(cell: Any, state: Any, x: Array) -> dict[str, Array]:
     """d xi / d (the parts of the state before this step)."""
 
     def interface(parts):
@@ -111,7 +113,7 @@ def _unit_interface(cell: NTM, state, x: Array) -> dict[str, Array]:
 
 
 @eqx.filter_jit
-def _through_access(cell: NTM, state, x: Array, rows: dict[str, Array]) -> Array:
+def _through_access(cell: Any, state: Any, x: Array, rows: Mapping[str, Any]) -> Array:
     """Rows with respect to the state after a step, as rows with respect to the interface vector of that step."""
     controller = cell.controller(state.controller, cell.drive(x), state.reads)
     xi = cell.interface(controller.output)

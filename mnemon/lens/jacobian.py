@@ -11,7 +11,7 @@ derivative; nothing flows through them.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -285,7 +285,7 @@ def _advance(cell: AbstractCell, state: Any, x: Array, parts: dict[str, Array]) 
 
 
 @eqx.filter_jit
-def _pull(cell: AbstractCell, state: Any, x: Array, rows: dict[str, Array]) -> dict[str, Array]:
+def _pull(cell: AbstractCell, state: Any, x: Array, rows: Mapping[str, Any]) -> dict[str, Array]:
     _, pullback = jax.vjp(lambda parts: _advance(cell, state, x, parts), _parts(state))
     return jax.vmap(lambda row: pullback(row)[0])(rows)
 
@@ -297,7 +297,7 @@ def _pulled(cell: AbstractCell, states: Any, inputs: Array, t: int, rows: _Rows)
 
 @eqx.filter_jit
 def _pull_write(
-    cell: AbstractCell, state: Any, x: Array, after: dict[str, Array], rows: dict[str, Array], names: tuple[str, ...]
+    cell: AbstractCell, state: Any, x: Array, after: dict[str, Array], rows: Mapping[str, Any], names: tuple[str, ...]
 ) -> dict[str, Array]:
     """Rows with respect to the rest of the state, as rows with respect to the chain of the same step.
 

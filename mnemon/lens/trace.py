@@ -91,7 +91,7 @@ def trace(model: Model, task: AbstractTask, key: PRNGKeyArray) -> Trace:
     for name, array in named_arrays(observed).items():
         values = cut(array)
         if np.iscomplexobj(values):
-            state |= {f"{name}.real": values.real, f"{name}.imag": values.imag}
+            state |= {f"{name}.real": np.real(values), f"{name}.imag": np.imag(values)}
         else:
             state[name] = values
     return Trace(cut(episodes.inputs), cut(episodes.targets), cut(episodes.mask), cut(outputs), state)

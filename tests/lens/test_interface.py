@@ -1,5 +1,7 @@
 """Proposition 1 on a real NTM."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,11 +16,11 @@ SIZES = {"memory_slots": 6, "word_size": 3, "read_heads": 2, "write_heads": 1}
 INPUTS = jax.random.normal(jax.random.key(2), (5, 4))
 
 
-def _cell(**options) -> NTM:
+def _cell(**options) -> Any:
     return NTM(4, 7, **SIZES, **options, key=jax.random.key(0))
 
 
-def _by_autodiff(cell: NTM, start: int, end: int, *, reads_only: bool) -> np.ndarray:
+def _by_autodiff(cell: Any, start: int, end: int, *, reads_only: bool) -> np.ndarray:
     """d xi_end / d xi_start by running the steps between by hand from a given xi_start."""
     states, state = [], cell.init_state()
     for x in INPUTS:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from mnemon import Plan, unroll
 from mnemon._errors import MnemonError
-from mnemon.cells import LSTM, NRU, RNN, AbstractCell, make_cell
+from mnemon.cells import LSTM, NRU, RNN, TARDIS, AbstractCell
 from mnemon.lens import (
     decompose,
     differentiable_parts,
@@ -277,7 +277,7 @@ def test_a_cell_without_a_memory_has_no_decomposition():
 
 
 def test_decomposition_of_tardis_sums_to_autodiff():
-    cell = make_cell("tardis", INPUT, hidden_size=6, memory_slots=4, address_size=2, word_size=5, key=jax.random.key(0))
+    cell = TARDIS(INPUT, 6, memory_slots=4, address_size=2, word_size=5, key=jax.random.key(0))
     inputs, start = _inputs(9), 5
     state = unroll(cell, inputs[None, :start]).state
     slot = int(state.write_weights[0].argmax())
