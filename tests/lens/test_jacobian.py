@@ -49,6 +49,13 @@ def test_every_cell_has_the_jacobian_of_autodiff(name):
     part = min(differentiable_parts(cell).items(), key=lambda item: (item[0] != "hidden", item[1]))[0]
     expected = _by_autodiff(cell, inputs, 2, part)
     np.testing.assert_allclose(jacobian(cell, inputs, 2, TIME, parts=[part]), expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["nru", "tardis", "ntm", "sam"])
+def test_the_flow_is_the_spectrum_of_the_jacobian(name):
+    cell, inputs = tiny_cell(name), _inputs()
+    part = min(differentiable_parts(cell).items(), key=lambda item: (item[0] != "hidden", item[1]))[0]
+    expected = jacobian(cell, inputs, 2, TIME, parts=[part])
     flow = jacobian_flow(cell, inputs, start=2, parts=[part])
     np.testing.assert_allclose(flow.top[part][0], np.linalg.norm(expected, 2), rtol=1e-3, atol=1e-6)
     assert flow.distances.tolist() == [4, 3, 2, 1, 0]
