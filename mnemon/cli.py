@@ -327,6 +327,13 @@ def evaluate(arguments: list[str]) -> None:
     _print_table(scores, False, f"{config.cell} on {config.task} after {step:,} updates, {options.episodes:,} episodes")
 
 
+def data(arguments: list[str]) -> None:
+    """Real data: `mnemon data list`, `mnemon data get NAME`, `mnemon data check`."""
+    from .data.command import data as run
+
+    run(arguments, _print_table)
+
+
 def bench(arguments: list[str]) -> None:
     """Time and memory of cells, also against PyTorch: `mnemon bench [CELL ...] [--against torch]`."""
     from .bench.command import bench as run
@@ -435,6 +442,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "tasks": tasks,
     "train": train,
     "evaluate": evaluate,
+    "data": data,
     "bench": bench,
     "experiments": experiments,
     "reproduce": reproduce,
