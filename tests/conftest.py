@@ -7,12 +7,12 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 
+from tests import realdata
+
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_compilation_cache_dir", os.path.join(os.path.dirname(__file__), "..", ".jax_cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 warnings.filterwarnings("error")
-
-from tests import realdata
 
 # Tests of real data need real data; a run without them says so in its last lines.
 collect_ignore_glob = [] if realdata.PRESENT else ["*test_real_*.py"]

@@ -208,7 +208,7 @@ DATASETS: dict[str, Dataset] = {
             "sick",
             "SICK, 9,927 pairs of sentences with entailment labels (SemEval-2014 task 1)",
             "CC BY-NC-SA 3.0",
-            "mnemon data get sick (train and trial); SICK_test_annotated.txt from the SemEval-2014 task 1 page",
+            "mnemon data get sick",
             (
                 _plain(
                     "train",

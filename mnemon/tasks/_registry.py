@@ -5,14 +5,20 @@ from typing import Any
 
 from .._errors import unknown
 from ._contract import AbstractTask
+from .char_lm import CharLM
 from .copying import Copying
 from .denoising import Denoising
+from .psmnist import PermutedMNIST
+from .stroke_mnist import StrokeMNIST
 from .variable_copying import VariableCopying
 
 TASKS: dict[str, type[AbstractTask]] = {
     "copying": Copying,
     "variable-copying": VariableCopying,
     "denoising": Denoising,
+    "psmnist": PermutedMNIST,
+    "stroke-mnist": StrokeMNIST,
+    "char-lm": CharLM,
 }
 
 
