@@ -304,6 +304,10 @@ def evaluate(arguments: list[str]) -> None:
         raise MnemonError("this task has other symbols than the one the run was trained on")
     step, model = run.load(report=_say)
     metrics = evaluate_model(model, task, episodes=options.episodes, batch=options.batch, seed=options.seed)
+    parts = {
+        name: evaluate_model(model, part, episodes=options.episodes, batch=options.batch, seed=options.seed)
+        for name, part in task.parts.items()
+    }
     result = {
         "run": str(run.folder),
         "step": step,
@@ -312,6 +316,8 @@ def evaluate(arguments: list[str]) -> None:
         "baseline": task.chance["loss"],
         "solved": task.solved(metrics),
         "episodes": options.episodes,
+        "parts": parts,
+        "failed": [name for name, part in task.parts.items() if not part.solved(parts[name])],
         "task_options": {**config.task_options, **changed_options(options, parameters)},
     }
     if options.json:
@@ -327,6 +333,9 @@ def evaluate(arguments: list[str]) -> None:
         for name, value in metrics.items()
     ]
     _print_table(scores, False, f"{config.cell} on {config.task} after {step:,} updates")
+    if parts:
+        rows = [{"part": name, **values} for name, values in parts.items()]
+        _print_table(rows, False, f"its parts; {len(result['failed'])} of {len(parts)} not solved")
 
 
 @dataclasses.dataclass(kw_only=True)

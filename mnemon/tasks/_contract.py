@@ -94,6 +94,11 @@ class AbstractTask(eqx.Module):
         return None
 
     @property
+    def parts(self) -> "dict[str, AbstractTask]":
+        """Parts of the task that are also scored apart, by name."""
+        return {}
+
+    @property
     def symbol_names(self) -> tuple[str, ...] | None:
         """What the input symbols stand for, where they are words or characters."""
         return None

@@ -5,11 +5,16 @@ from typing import Any
 
 from .._errors import unknown
 from ._contract import AbstractTask
+from .babi import BAbI
 from .char_lm import CharLM
 from .copying import Copying
 from .denoising import Denoising
+from .entailment import Entailment
+from .inference import Inference
 from .psmnist import PermutedMNIST
+from .shortest_path import ShortestPath
 from .stroke_mnist import StrokeMNIST
+from .traversal import Traversal
 from .variable_copying import VariableCopying
 
 TASKS: dict[str, type[AbstractTask]] = {
@@ -19,6 +24,11 @@ TASKS: dict[str, type[AbstractTask]] = {
     "psmnist": PermutedMNIST,
     "stroke-mnist": StrokeMNIST,
     "char-lm": CharLM,
+    "entailment": Entailment,
+    "babi": BAbI,
+    "traversal": Traversal,
+    "shortest-path": ShortestPath,
+    "inference": Inference,
 }
 
 

@@ -31,7 +31,7 @@ EDGES = 10  # labels of edges are 0 to 9, those of relations 10 to 409
 LENGTHS = (2, 3, 4, 5)
 EACH = 100  # relations of each length
 _FAMILY_LENGTH = 4
-_CHANCE_EPISODES = 2048
+_CHANCE_EPISODES = 512
 
 
 def _relations() -> np.ndarray:
@@ -70,7 +70,7 @@ class Inference(AbstractGraphTask):
     start and a relation of that length that do, or of the next shorter length if none of that length does. The paper's family
     tree is only in a figure; this one is invented, its kinds of edges (father, son 1, ...) get random labels in each
     episode. Lessons 3 and 4, and 10 and 11, are printed alike. `sequences`, the share of episodes with all three answers
-    right, is the paper's score; 90 % passes. The chance level is counted on 2048 episodes: the digits of the answers by
+    right, is the paper's score; 90 % passes. The chance level is counted on 512 episodes: the digits of the answers by
     their frequencies.
     """
 

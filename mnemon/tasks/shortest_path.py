@@ -218,7 +218,11 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
         taken = jnp.where(moves, world.triples[choice], world.taken)
         node = jnp.where(moves, taken[2], world.node)
         return world._replace(
-            node=node, taken=taken, wanted=world.triples[best], moved=moves, arrived=moves & (node == world.goal) | world.arrived
+            node=node,
+            taken=taken,
+            wanted=world.triples[best],
+            moved=moves,
+            arrived=moves & (node == world.goal) | world.arrived,
         )
 
     def lived(self, episode: Episode, worlds: "Walk") -> Episode:

@@ -205,7 +205,9 @@ def _read(path: Path, part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             raise BadFile(path, None, f"has no array {', '.join(sorted(missing))}")
         strokes, lengths, labels = (archive[f"{part}_{name}"] for name in ("seq", "len", "label"))
     if len(strokes) != lengths.sum() or len(lengths) != len(labels):
-        raise BadFile(path, None, f"{len(strokes)} strokes, {lengths.sum()} in {len(lengths)} lengths, {len(labels)} labels")
+        raise BadFile(
+            path, None, f"{len(strokes)} strokes, {lengths.sum()} in {len(lengths)} lengths, {len(labels)} labels"
+        )
     strokes = strokes.astype(np.int8)
     strokes[np.cumsum(lengths) - lengths, :2] = 0
     return strokes, lengths.astype(np.int32), labels.astype(np.int32)
