@@ -1,6 +1,7 @@
 """Graphs that are never trained on: the London Underground's interchanges and a family."""
 
 import functools
+import itertools
 
 import numpy as np
 
@@ -18,8 +19,8 @@ _LINES = (
     ),
     (
         ("Circle clockwise", "Circle anticlockwise"),
-        "Notting Hill Gate, Paddington, Baker Street, King's Cross St. Pancras, Moorgate, Liverpool Street, Embankment, "
-        "Westminster, Victoria, South Kensington, Gloucester Road, Notting Hill Gate",
+        "Notting Hill Gate, Paddington, Baker Street, King's Cross St. Pancras, Moorgate, Liverpool Street, "
+        "Embankment, Westminster, Victoria, South Kensington, Gloucester Road, Notting Hill Gate",
     ),
     (
         ("Jubilee S", "Jubilee N"),
@@ -53,7 +54,7 @@ _FAMILIES = (
     ("Colin", "Grace", ("Gwen", "Gareth")),
     ("Harold", "Dora", ("Hilda", "Helen")),
 )
-_WOMEN = frozenset("Ada Ffion Carol Edith Dora Freya Grace Gwen Hilda Helen".split())
+_WOMEN = frozenset(["Ada", "Ffion", "Carol", "Edith", "Dora", "Freya", "Grace", "Gwen", "Hilda", "Helen"])
 
 
 Triples = tuple[tuple[str, str, str], ...]
@@ -65,7 +66,7 @@ def london() -> Triples:
     triples = []
     for (forwards, back), stations in _LINES:
         names = stations.split(", ")
-        for a, b in zip(names, names[1:], strict=False):
+        for a, b in itertools.pairwise(names):
             triples += [(a, forwards, b), (b, back, a)]
     return tuple(triples)
 

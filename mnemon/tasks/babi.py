@@ -34,8 +34,8 @@ class BAbI(AbstractExamples):
     answers: milk
     ```
 
-    A story with all its questions is one sequence. After each `?` comes a `-` for each word of the answer, at which that
-    word is wanted. All twenty tasks are read together, without a sign which is which.
+    A story with all its questions is one sequence. After each `?` comes a `-` for each word of the answer, at which
+    that word is wanted. All twenty tasks are read together, without a sign which is which.
 
     **Options:**
 

@@ -141,7 +141,7 @@ class PermutedMNIST(AbstractExamples):
         pixels = np.zeros(self.horizon - 1)
         pixels[np.asarray(self.order)] = np.asarray(episode.inputs)[:-1, 0]
         image = pixels.reshape(int(np.sqrt(len(pixels))), -1)
-        rows = ["".join(_SHADES[int(round(9 * shade))] for shade in row).rstrip() for row in image]
+        rows = ["".join(_SHADES[round(9 * float(shade))] for shade in row).rstrip() for row in image]
         first = ", ".join(str(int(place)) for place in self.order[:5])
         title = f"digit {int(episode.targets[-1])}, its {len(pixels)} pixels read in the order {first}, ..."
         return "\n".join([title, *(row for row in rows if row)])
