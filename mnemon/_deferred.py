@@ -50,7 +50,7 @@ def deferred_scan(body: Body, params: PyTree[Array], carry: Any, xs: Any, *, rem
         outputs = _evaluate(closed.jaxpr, closed.consts, args, len(leaves), on_product, plain_uses)
         return jax.tree.unflatten(out_tree, outputs)
 
-    jax.eval_shape(lambda *args: evaluate(*args, discover), leaves, carry, first)
+    jax.eval_shape(lambda leaves, carry, x: evaluate(leaves, carry, x, discover), leaves, carry, first)
     length = jax.tree.leaves(xs)[0].shape[0]
 
     def scan(leaves, carry, xs, taps):
@@ -117,6 +117,7 @@ def _evaluate_in(jaxpr, env: dict, leaf_of: dict, on_product, plain_uses: set[in
             outputs = _evaluate_in(inner.jaxpr, inner_env, inner_leaves, on_product, plain_uses)
         else:
             weight = _weight_position(eqn, found)
+            leaf_index = None if weight is None else found[weight]
             if weight is None:
                 plain_uses |= {index for index in found if index is not None}
             else:
@@ -124,8 +125,8 @@ def _evaluate_in(jaxpr, env: dict, leaf_of: dict, on_product, plain_uses: set[in
             inputs = {v: x for v, x in zip(eqn.invars, values, strict=True) if not isinstance(v, jex.Literal)}
             alone = jaxpr.replace(constvars=[], invars=list(inputs), outvars=list(eqn.outvars), eqns=[eqn])
             outputs = jex.jaxpr_as_fun(jex.ClosedJaxpr(alone, ()))(*inputs.values())
-            if weight is not None:
-                spec = _Product(found[weight], weight == 0, eqn.params["dimension_numbers"])
+            if weight is not None and leaf_index is not None:
+                spec = _Product(leaf_index, weight == 0, eqn.params["dimension_numbers"])
                 outputs = [on_product(spec, values[1 - weight], outputs[0])]
         env |= dict(zip(eqn.outvars, outputs, strict=True))
     plain_uses |= {index for index in map(leaf, jaxpr.outvars) if index is not None}

@@ -64,3 +64,6 @@ class FedBack(AbstractCell):
         inner, hidden = model.cell.step(state.inner, model.cell.drive(seen), key=key)
         output = hidden @ model.readout_weights + model.readout_bias
         return FedBackState(inner, self.rule.react(state.world, output, drive, key)), output
+
+    def statistics(self, state: FedBackState) -> Any:
+        return self.model.cell.statistics(state.inner)

@@ -23,6 +23,7 @@ class Unrolled(NamedTuple):
     outputs: Float[Array, "batch time output"]  # zero where masked
     state: Any  # the state after the last step, with a leading batch axis
     observed: Any  # what `observe` returned, each array as [batch, time, ...]; None without it
+    statistics: Any  # `cell.statistics` averaged over the batch, as [time, ...]; None without a key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Plan:
     - `segment`: keep only one state for each so many steps, and compute a segment again when its turn comes.
       Training memory then grows with T / segment + segment instead of T.
     - `block`: run the batch in blocks of so many examples, one after another, so that large states stay in cache.
+      In training, cells with batch statistics take them over a block.
     """
 
     defer: bool = True
@@ -98,7 +100,7 @@ def unroll(
     - `truncate`: stop gradients through the state every so many steps (truncated BPTT).
     - `plan`: how to run, see [`Plan`][mnemon.Plan]; by default [`choose_plan`][mnemon.choose_plan].
 
-    **Returns:** outputs, final state and what was observed.
+    **Returns:** outputs, final state, what was observed, and the statistics for `cell.with_statistics`.
 
     >>> import jax
     >>> from mnemon.cells import LSTM
@@ -143,7 +145,8 @@ def unroll(
     block = next(size for size in range(plan.block, 0, -1) if batch % size == 0)
     blocked = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (state, steps))
     result = jax.lax.map(lambda part: run(*part), blocked)
-    return jax.tree.map(lambda leaf: leaf.reshape(batch, *leaf.shape[2:]), result)
+    whole = jax.tree.map(lambda leaf: leaf.reshape(batch, *leaf.shape[2:]), result._replace(statistics=None))
+    return whole._replace(statistics=jax.tree.map(lambda leaf: jnp.mean(leaf, 0), result.statistics))
 
 
 def _run(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Unrolled:
@@ -157,15 +160,18 @@ def _run(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Unrolled:
             state = _where(step.reset, fresh, state)
         key = None if step.key_data is None else jax.random.wrap_key_data(step.key_data)
         after, output = cell.step(state, step.inputs, key=key)
+        statistics = None if key is None else _batch_mean(cell.statistics(after))
         if step.mask is not None:
             after = _where(step.mask, after, state)
             output = jnp.where(step.mask, output, jnp.zeros_like(output))
-        return after, (output, None if observe is None else observe(after))
+        return after, (output, None if observe is None else observe(after), statistics)
 
     def body(params, state, step):
         dynamic, fresh = params
         cell = eqx.combine(dynamic, static)
-        batched = jax.vmap(lambda s, x: one_example(cell, fresh, s, x), axis_name=BATCH_AXIS)
+        batched = jax.vmap(
+            lambda s, x: one_example(cell, fresh, s, x), out_axes=(0, (0, 0, None)), axis_name=BATCH_AXIS
+        )
         return batched(state, step)
 
     def segment(params, state, steps: _Steps):
@@ -176,9 +182,11 @@ def _run(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Unrolled:
         step = jax.checkpoint(body, prevent_cse=False) if plan.remat else body
         return jax.lax.scan(lambda s, x: step(params, s, x), state, steps)
 
-    state, (outputs, observed) = _in_segments(segment, (dynamic, fresh), state, steps, truncate, plan.segment)
+    state, (outputs, observed, statistics) = _in_segments(
+        segment, (dynamic, fresh), state, steps, truncate, plan.segment
+    )
     outputs, observed = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), (outputs, observed))
-    return Unrolled(outputs, state, observed)
+    return Unrolled(outputs, state, observed, statistics)
 
 
 def _in_segments(segment, params, state, steps, truncate: int | None, remat_every: int | None):
@@ -205,6 +213,10 @@ def _in_segments(segment, params, state, steps, truncate: int | None, remat_ever
     state, rest = jax.lax.scan(cut, state, parts)
     join = jax.tree.map(lambda a, b: jnp.concatenate([a, b.reshape(-1, *b.shape[2:])]), first, rest)
     return state, join
+
+
+def _batch_mean(tree: PyTree) -> PyTree:
+    return jax.tree.map(lambda leaf: jax.lax.pmean(jax.lax.stop_gradient(leaf), BATCH_AXIS), tree)
 
 
 def _where(condition: Bool[Array, ""], yes: PyTree, no: PyTree) -> PyTree:

@@ -10,7 +10,11 @@ INPUT = 3
 _DEFAULT: dict[str, Any] = {"hidden_size": 5}
 # Cells with more sizes than a hidden size; a cell that is not here is made with the default.
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "bn-lstm": {"hidden_size": 5, "max_steps": 6},
     "nru": {"hidden_size": 5, "memory_size": 16, "heads": 4},
+    "eurnn": {"hidden_size": 8},
+    "goru": {"hidden_size": 8},
+    "sru": {"hidden_size": 5, "statistics_size": 4, "recurrent_size": 2, "alphas": (0.0, 0.9)},
 }
 
 

@@ -2,6 +2,10 @@
 
 from ._contract import BATCH_AXIS as BATCH_AXIS
 from ._contract import AbstractCell as AbstractCell
+from ._fixed import Fixed as Fixed
+from ._fixed import set_fixed as set_fixed
+from ._fixed import trained as trained
+from ._penalty import orthogonality_penalty as orthogonality_penalty
 from ._registry import CELLS as CELLS
 from ._registry import CellEntry as CellEntry
 from ._registry import cell_entry as cell_entry
@@ -9,9 +13,17 @@ from ._registry import cell_options as cell_options
 from ._registry import count_parameters as count_parameters
 from ._registry import fit_size as fit_size
 from ._registry import make_cell as make_cell
+from .bn_lstm import BNLSTM as BNLSTM
+from .eurnn import EURNN as EURNN
+from .full_urnn import FullURNN as FullURNN
+from .goru import GORU as GORU
 from .gru import GRU as GRU
 from .janet import JANET as JANET
 from .lstm import LSTM as LSTM
 from .nru import NRU as NRU
 from .rnn import RNN as RNN
+from .spectral_rnn import SpectralRNN as SpectralRNN
+from .sru import SRU as SRU
 from .stack import Stack as Stack
+from .urnn import URNN as URNN
+from .zoneout import Zoneout as Zoneout

@@ -47,6 +47,30 @@ class AbstractCell(eqx.Module, Generic[State, Drive]):
         """
         return self
 
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        """The square matrices that carry the state from one step to the next, for penalties and lenses.
+
+        By default none. A complex matrix A + iB is given as the real one that does the same,
+        [[A, B], [-B, A]].
+        """
+        return ()
+
+    def statistics(self, state: State) -> Any:
+        """What this cell wants to know of the batch after a step of training; nothing by default.
+
+        `unroll` averages it over the batch and returns it for all steps as `Unrolled.statistics`. It is
+        called inside the axis [`BATCH_AXIS`][], so it may itself use means over the batch.
+        """
+        return ()
+
+    def with_statistics(self, collected: Any) -> "AbstractCell[State, Drive]":
+        """The same cell, having taken note of `Unrolled.statistics` ([time, ...]).
+
+        This is for what a cell learns without a gradient. A trainer calls it after every update, for every
+        cell; by default it is the cell itself.
+        """
+        return self
+
     @final
     def __call__(
         self, state: State, x: Float[Array, " input"], *, key: Key = None

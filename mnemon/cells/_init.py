@@ -5,10 +5,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._errors import require
+
 
 def glorot_normal(key: PRNGKeyArray, inputs: int, outputs: int, gain: float = 1.0) -> Float[Array, "i o"]:
     """Normal with standard deviation gain * sqrt(2 / (inputs + outputs))."""
     return gain * jnp.sqrt(2.0 / (inputs + outputs)) * jax.random.normal(key, (inputs, outputs))
+
+
+def glorot_uniform(key: PRNGKeyArray, inputs: int, outputs: int, gain: float = 1.0) -> Float[Array, "i o"]:
+    """Uniform in +-gain * sqrt(6 / (inputs + outputs))."""
+    return uniform(key, (inputs, outputs), gain * (6.0 / (inputs + outputs)) ** 0.5)
 
 
 def orthogonal(key: PRNGKeyArray, size: int, blocks: int = 1) -> Float[Array, "size columns"]:
@@ -25,6 +32,18 @@ def uniform(key: PRNGKeyArray, shape: tuple[int, ...], bound: float) -> Array:
 def chrono_bias(key: PRNGKeyArray, size: int, horizon: int) -> Float[Array, " size"]:
     """Forget-gate biases log U[1, horizon - 1] (thesis eq. 2.28): time constants up to `horizon`."""
     return jnp.log(jax.random.uniform(key, (size,), minval=1.0, maxval=float(max(horizon - 1, 1))))
+
+
+def dropout(values: Float[Array, " size"], rate: float, key: PRNGKeyArray | None) -> Float[Array, " size"]:
+    """With a key, each value zero with probability `rate`, the others larger by as much as keeps the mean."""
+    if key is None or rate == 0:
+        return values
+    return jnp.where(jax.random.bernoulli(key, rate, values.shape), 0.0, values / (1 - rate))
+
+
+def require_dropout(rate: float) -> None:
+    """Refuse rates of recurrent dropout that are no probabilities below 1."""
+    require(0 <= rate < 1, "recurrent_dropout", rate, "a probability below 1", "recurrent_dropout=0.1")
 
 
 class LayerNorm(eqx.Module):

@@ -12,11 +12,20 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from .._errors import require, unknown
 from ._contract import AbstractCell
+from ._fixed import trained
+from ._rotations import POWERS_OF_TWO
+from .bn_lstm import BNLSTM
+from .eurnn import EURNN
+from .full_urnn import FullURNN
+from .goru import GORU
 from .gru import GRU
 from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
 from .rnn import RNN
+from .spectral_rnn import SpectralRNN
+from .sru import SRU
+from .urnn import URNN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,13 +33,13 @@ class CellEntry:
     """A cell under a name, or a preset of one (a cell with some options set)."""
 
     name: str
-    cell: type[AbstractCell]
+    cell: type[Any]  # a class of cells
     family: str
     paper: str
     # Options of the constructor that this name stands for. The sizes are those of the thesis's copying
     # experiment, or make about as many parameters (23.5k) with 10 inputs and 9 outputs.
     options: Mapping[str, Any]
-    # The option that takes the longest dependency of the task (chrono initialisation).
+    # The option that takes the longest dependency of the task (chrono initialisation, statistics by step).
     horizon_option: str | None = None
     # What a parameter budget changes, and the values it can take.
     size_option: str = "hidden_size"
@@ -64,6 +73,15 @@ CELLS: dict[str, CellEntry] = {
             {"hidden_size": 70, "peepholes": True},
             horizon_option="chrono",
         ),
+        CellEntry("ln-lstm", LSTM, "gated", "Ba et al. 2016", {"hidden_size": 68, "layer_norm": True}),
+        CellEntry(
+            "bn-lstm",
+            BNLSTM,
+            "gated",
+            "Cooijmans et al. 2016",
+            {"hidden_size": 69},
+            horizon_option="max_steps",
+        ),
         CellEntry("gru", GRU, "gated", "Cho et al. 2014", {"hidden_size": 82}),
         CellEntry(
             "janet",
@@ -86,6 +104,23 @@ CELLS: dict[str, CellEntry] = {
                 "average_heads": True,
             },
         ),
+        CellEntry(
+            "sru",
+            SRU,
+            "additive",
+            "Oliva et al. 2017",
+            {
+                "hidden_size": 60,
+                "statistics_size": 55,
+                "recurrent_size": 16,
+                "alphas": (0.0, 0.5, 0.9, 0.99, 0.999),
+            },
+        ),
+        CellEntry("spectral-rnn", SpectralRNN, "orthogonal", "Vorontsov et al. 2017", {"hidden_size": 143}),
+        CellEntry("urnn", URNN, "unitary", "Arjovsky et al. 2016", {"hidden_size": 470}),
+        CellEntry("full-urnn", FullURNN, "unitary", "Wisdom et al. 2016", {"hidden_size": 128}),
+        CellEntry("eurnn", EURNN, "unitary", "Jing et al. 2017b", {"hidden_size": 1024}, sizes=POWERS_OF_TWO),
+        CellEntry("goru", GORU, "unitary", "Jing et al. 2017a", {"hidden_size": 64}, sizes=POWERS_OF_TWO),
     ]
 }
 
@@ -103,7 +138,7 @@ def cell_entry(name: str) -> CellEntry:
 
 
 def cell_options(entry: CellEntry) -> dict[str, inspect.Parameter]:
-    """The options of an entry: the parameters of the constructor, with the defaults that the entry stands for."""
+    """The options of an entry: those of the constructor, with the defaults that the entry stands for."""
     parameters = dict(inspect.signature(entry.cell).parameters)
     del parameters["input_size"], parameters["key"]
     return {
@@ -142,11 +177,7 @@ def make_cell(
 
 def count_parameters(tree: PyTree) -> int:
     """Number of trained numbers."""
-    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, _is_trained)))
-
-
-def _is_trained(leaf: Any) -> bool:
-    return eqx.is_inexact_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, trained(tree))))
 
 
 def fit_size(name: str, budget: int, input_size: int, output_size: int, **options: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._errors import require
 from ._contract import AbstractCell, Key
-from ._init import glorot_normal, orthogonal
+from ._init import dropout, glorot_normal, orthogonal, require_dropout
 
 
 class GRUState(NamedTuple):
@@ -47,16 +47,27 @@ class GRU(AbstractCell[GRUState, Array]):
     candidate_bias: Float[Array, " hidden"] | None  # c_h, only with reset_after
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
+    recurrent_dropout: float = eqx.field(static=True)
 
-    def __init__(self, input_size: int, hidden_size: int, *, reset_after: bool = False, key: PRNGKeyArray):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        reset_after: bool = False,
+        recurrent_dropout: float = 0.0,
+        key: PRNGKeyArray,
+    ):
         """**Arguments:**
 
         - `input_size`: size of x.
         - `hidden_size`: size of h.
         - `reset_after`: reset the product instead of the state, as cuDNN does.
+        - `recurrent_dropout`: probability of dropping a candidate value.
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
+        require_dropout(recurrent_dropout)
         input_key, recurrent_key = jax.random.split(key)
         self.input_weights = jnp.concatenate(
             [glorot_normal(k, input_size, hidden_size) for k in jax.random.split(input_key, 3)], axis=1
@@ -67,6 +78,10 @@ class GRU(AbstractCell[GRUState, Array]):
         self.bias = jnp.zeros((3 * hidden_size,))
         self.candidate_bias = jnp.zeros((hidden_size,)) if reset_after else None
         self.input_size, self.output_size = input_size, hidden_size
+        self.recurrent_dropout = recurrent_dropout
+
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return (*jnp.split(self.gate_weights, 2, axis=1), self.candidate_weights)
 
     def init_state(self) -> GRUState:
         return GRUState(jnp.zeros((self.output_size,), self.bias.dtype))
@@ -84,5 +99,6 @@ class GRU(AbstractCell[GRUState, Array]):
         else:
             recurrent = r * (hidden @ self.candidate_weights + self.candidate_bias)
         candidate = jnp.tanh(drive[2 * self.output_size :] + recurrent)
+        candidate = dropout(candidate, self.recurrent_dropout, key)
         hidden = (1 - z) * hidden + z * candidate
         return GRUState(hidden), hidden

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._errors import require
 from ._contract import AbstractCell, Key
-from ._init import chrono_bias, glorot_normal, orthogonal
+from ._init import chrono_bias, dropout, glorot_normal, orthogonal, require_dropout
 
 
 class JANETState(NamedTuple):
@@ -45,6 +45,7 @@ class JANET(AbstractCell[JANETState, Array]):
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
     beta: float = eqx.field(static=True)
+    recurrent_dropout: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class JANET(AbstractCell[JANETState, Array]):
         *,
         beta: float = 1.0,
         chrono: int | None = None,
+        recurrent_dropout: float = 0.0,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -61,10 +63,12 @@ class JANET(AbstractCell[JANETState, Array]):
         - `hidden_size`: size of h.
         - `beta`: how much more is accumulated than forgotten.
         - `chrono`: longest dependency T_max for chrono initialisation.
+        - `recurrent_dropout`: probability of dropping a candidate value.
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
         require(chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120")
+        require_dropout(recurrent_dropout)
         input_key, recurrent_key, chrono_key = jax.random.split(key, 3)
         self.input_weights = jnp.concatenate(
             [glorot_normal(k, input_size, hidden_size) for k in jax.random.split(input_key, 2)], axis=1
@@ -73,7 +77,10 @@ class JANET(AbstractCell[JANETState, Array]):
         forget = jnp.ones((hidden_size,)) if chrono is None else chrono_bias(chrono_key, hidden_size, chrono)
         self.bias = jnp.concatenate([forget, jnp.zeros((hidden_size,))])
         self.input_size, self.output_size = input_size, hidden_size
-        self.beta = beta
+        self.beta, self.recurrent_dropout = beta, recurrent_dropout
+
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return tuple(jnp.split(self.recurrent_weights, 2, axis=1))
 
     def init_state(self) -> JANETState:
         return JANETState(jnp.zeros((self.output_size,), self.bias.dtype))
@@ -86,5 +93,6 @@ class JANET(AbstractCell[JANETState, Array]):
     ) -> tuple[JANETState, Float[Array, " hidden"]]:
         s, candidate = jnp.split(drive + state.hidden @ self.recurrent_weights, 2)
         keep = jax.nn.sigmoid(s) * state.hidden
-        hidden = keep + (1 - jax.nn.sigmoid(s - self.beta)) * jnp.tanh(candidate)
+        candidate = dropout(jnp.tanh(candidate), self.recurrent_dropout, key)
+        hidden = keep + (1 - jax.nn.sigmoid(s - self.beta)) * candidate
         return JANETState(hidden), hidden

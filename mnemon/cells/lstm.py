@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._errors import require
 from ._contract import AbstractCell, Key
-from ._init import chrono_bias, glorot_normal, orthogonal
+from ._init import LayerNorm, chrono_bias, dropout, glorot_normal, orthogonal, require_dropout
 
 
 class LSTMState(NamedTuple):
@@ -31,6 +31,8 @@ class LSTM(AbstractCell[LSTMState, Array]):
     \end{aligned}$$
 
     The peephole terms p are there only with `peepholes=True` (thesis 2.23-2.27; without them 2.17-2.22).
+    With `layer_norm=True` the three products are normalised, as in Ba et al. (2016): x W_x and h W_h each over
+    all gates, and c_t where it gives h_t; the c_t that is carried is not (thesis 2.75-2.77).
 
     **Notes.** b_f starts at `forget_bias`, or, with `chrono=T_max`, at log U[1, T_max - 1] and b_i at -b_f
     (2.28-2.29). Peepholes start at U(0, 1) and recurrent matrices orthogonal, one for each gate, as in the
@@ -47,8 +49,10 @@ class LSTM(AbstractCell[LSTMState, Array]):
     recurrent_weights: Float[Array, "hidden gates"]  # W_hi | W_hf | W_ho | W_hc
     bias: Float[Array, " gates"]  # b_i | b_f | b_o | b_c
     peepholes: Float[Array, "3 hidden"] | None  # p_i, p_f, p_o
+    norms: tuple[LayerNorm, LayerNorm, LayerNorm] | None  # of x W_x, h W_h and c_t
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
+    recurrent_dropout: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -58,6 +62,8 @@ class LSTM(AbstractCell[LSTMState, Array]):
         peepholes: bool = False,
         forget_bias: float = 1.0,
         chrono: int | None = None,
+        layer_norm: bool = False,
+        recurrent_dropout: float = 0.0,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -67,10 +73,13 @@ class LSTM(AbstractCell[LSTMState, Array]):
         - `peepholes`: let the gates see the cell.
         - `forget_bias`: initial b_f.
         - `chrono`: longest dependency T_max for chrono initialisation, instead of `forget_bias`.
+        - `layer_norm`: normalise the gates' sums and the cell.
+        - `recurrent_dropout`: probability of dropping a candidate value (Semeniuta et al. 2016).
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
         require(chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120")
+        require_dropout(recurrent_dropout)
         input_key, recurrent_key, peephole_key, chrono_key = jax.random.split(key, 4)
         self.input_weights = jnp.concatenate(
             [glorot_normal(k, input_size, hidden_size) for k in jax.random.split(input_key, 4)], axis=1
@@ -84,24 +93,33 @@ class LSTM(AbstractCell[LSTMState, Array]):
             write = -forget
         self.bias = jnp.concatenate([write, forget, zero, zero])
         self.peepholes = jax.random.uniform(peephole_key, (3, hidden_size)) if peepholes else None
+        gates = 4 * hidden_size
+        self.norms = (LayerNorm(gates), LayerNorm(gates), LayerNorm(hidden_size)) if layer_norm else None
         self.input_size, self.output_size = input_size, hidden_size
+        self.recurrent_dropout = recurrent_dropout
+
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return tuple(jnp.split(self.recurrent_weights, 4, axis=1))
 
     def init_state(self) -> LSTMState:
         zero = jnp.zeros((self.output_size,), self.bias.dtype)
         return LSTMState(zero, zero)
 
     def drive(self, x: Float[Array, " input"]) -> Float[Array, " gates"]:
-        return x @ self.input_weights + self.bias
+        from_input = x @ self.input_weights
+        return (from_input if self.norms is None else self.norms[0](from_input)) + self.bias
 
     def step(
         self, state: LSTMState, drive: Float[Array, " gates"], *, key: Key = None
     ) -> tuple[LSTMState, Float[Array, " hidden"]]:
-        i, f, o, candidate = jnp.split(drive + state.hidden @ self.recurrent_weights, 4)
+        recurrent = state.hidden @ self.recurrent_weights
+        i, f, o, candidate = jnp.split(drive + (recurrent if self.norms is None else self.norms[1](recurrent)), 4)
         if self.peepholes is not None:
             i = i + self.peepholes[0] * state.cell
             f = f + self.peepholes[1] * state.cell
-        cell = jax.nn.sigmoid(f) * state.cell + jax.nn.sigmoid(i) * jnp.tanh(candidate)
+        candidate = dropout(jnp.tanh(candidate), self.recurrent_dropout, key)
+        cell = jax.nn.sigmoid(f) * state.cell + jax.nn.sigmoid(i) * candidate
         if self.peepholes is not None:
             o = o + self.peepholes[2] * cell
-        hidden = jax.nn.sigmoid(o) * jnp.tanh(cell)
+        hidden = jax.nn.sigmoid(o) * jnp.tanh(cell if self.norms is None else self.norms[2](cell))
         return LSTMState(hidden, cell), hidden

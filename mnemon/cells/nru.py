@@ -120,6 +120,9 @@ class NRU(AbstractCell[NRUState, Array]):
         self.norm = int(norm) if float(norm).is_integer() else norm
         self.relu_heads, self.heads_see_input, self.average_heads = relu_heads, heads_see_input, average_heads
 
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return (self.hidden_weights[: self.output_size],)
+
     def init_state(self) -> NRUState:
         return NRUState(
             jnp.zeros((self.output_size,), self.bias.dtype), jnp.zeros((self.memory_size,), self.bias.dtype)
@@ -161,10 +164,11 @@ class NRU(AbstractCell[NRUState, Array]):
         if math.isinf(self.norm):
             norms = jnp.maximum(*(jnp.max(p, 1) * jnp.max(q) for p, q in (positive, negative)))
         else:
-            powers = sum(jnp.sum(p**self.norm, 1) * jnp.sum(q**self.norm) for p, q in (positive, negative))
-            norms = _root(powers, self.norm)
+            above, below = (jnp.sum(p**self.norm, 1) * jnp.sum(q**self.norm) for p, q in (positive, negative))
+            norms = _root(above + below, self.norm)
         scaled = amounts / jnp.where(norms > 0, norms, 1.0)
-        return sum(jnp.outer(scaled @ p, q) for p, q in (positive, negative)).ravel()
+        above, below = (jnp.outer(scaled @ p, q).ravel() for p, q in (positive, negative))
+        return above + below
 
     def _normalised(self, rows: Float[Array, "rows columns"]) -> Float[Array, "rows columns"]:
         """Each row divided by its L_p norm; a row of zeros stays zero."""

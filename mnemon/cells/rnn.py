@@ -12,7 +12,12 @@ from .._errors import require
 from ._contract import AbstractCell, Key
 from ._init import LayerNorm, glorot_normal, orthogonal
 
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "tanh": jnp.tanh,
+    "relu": jax.nn.relu,
+    "identity": lambda z: z,
+}
+Activation = Literal["tanh", "relu", "identity"]
 
 
 class RNNState(NamedTuple):
@@ -26,7 +31,7 @@ class RNN(AbstractCell[RNNState, Array]):
 
     $$h_t = f(\mathrm{LN}(x_t U + h_{t-1} W + b))$$
 
-    with f = tanh or ReLU; the layer normalisation LN is optional and is one over the whole sum.
+    with f = tanh, ReLU or the identity; the layer normalisation LN is optional and is one over the whole sum.
 
     **Notes.** Identity initialisation with ReLU is the IRNN of Le et al. (2015); `recurrent_scale` scales the
     identity or the orthogonal matrix (Ba et al. use 0.5 I for their IRNN). The thesis trains its RNN-orth and
@@ -45,14 +50,14 @@ class RNN(AbstractCell[RNNState, Array]):
     norm: LayerNorm | None
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
-    activation: Literal["tanh", "relu"] = eqx.field(static=True)
+    activation: Activation = eqx.field(static=True)
 
     def __init__(
         self,
         input_size: int,
         hidden_size: int,
         *,
-        activation: Literal["tanh", "relu"] = "tanh",
+        activation: Activation = "tanh",
         init: Literal["default", "identity", "orthogonal"] = "default",
         recurrent_scale: float = 1.0,
         layer_norm: bool = False,
@@ -69,7 +74,7 @@ class RNN(AbstractCell[RNNState, Array]):
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
-        require(activation in ACTIVATIONS, "activation", activation, "tanh or relu", "activation='relu'")
+        require(activation in ACTIVATIONS, "activation", activation, "tanh, relu or identity", "activation='relu'")
         recurrent = {
             "default": lambda k: glorot_normal(k, hidden_size, hidden_size),
             "identity": lambda k: jnp.eye(hidden_size),
@@ -84,6 +89,9 @@ class RNN(AbstractCell[RNNState, Array]):
         self.norm = LayerNorm(hidden_size) if layer_norm else None
         self.input_size, self.output_size = input_size, hidden_size
         self.activation = activation
+
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return (self.recurrent_weights,)
 
     def init_state(self) -> RNNState:
         return RNNState(jnp.zeros_like(self.bias))

@@ -43,6 +43,15 @@ class Stack(AbstractCell[tuple, Any]):
     def prepare(self) -> "Stack":
         return Stack(*(cell.prepare() for cell in self.cells))
 
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return tuple(matrix for cell in self.cells for matrix in cell.recurrent_matrices())
+
+    def statistics(self, state: tuple) -> tuple:
+        return tuple(cell.statistics(part) for cell, part in zip(self.cells, state, strict=True))
+
+    def with_statistics(self, collected: tuple) -> "Stack":
+        return Stack(*(cell.with_statistics(part) for cell, part in zip(self.cells, collected, strict=True)))
+
     def init_state(self) -> tuple:
         return tuple(cell.init_state() for cell in self.cells)
 

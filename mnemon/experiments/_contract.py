@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ..training.fit import Record
 from ..training.runs import RunConfig, train_run
@@ -12,6 +12,7 @@ from ..training.runs import RunConfig, train_run
 _CURVE_POINTS = 150
 
 
+@runtime_checkable
 class Job(Protocol):
     """Something that can be done for a seed, in a folder of its own, again and again until it is done."""
 

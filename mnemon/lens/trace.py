@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from ..model import Model
 from ..tasks import AbstractTask
@@ -23,7 +23,7 @@ class Trace:
     state: dict[str, np.ndarray]  # each [time, ...]
 
 
-def named_arrays(state: Any) -> dict[str, Array]:
+def named_arrays(state: Any) -> dict[str, Any]:
     """The arrays of a state by name.
 
     >>> import jax

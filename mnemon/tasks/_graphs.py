@@ -160,8 +160,8 @@ class AbstractGraphTask(AbstractTask):
     where there is nothing to say. Two more channels mark the first step of each phase after the description, and
     the answer phase. The loss is the cross-entropy of the nine digits, summed over them and the steps of the answer.
 
-    A lesson draws the graph's size, the number of edges that leave a node, and the length of the path; with `replay`, so
-    large a share of the episodes comes from all earlier lessons alike.
+    A lesson draws the graph's size, the number of edges that leave a node, and the length of the path; with `replay`,
+    so large a share of the episodes comes from all earlier lessons alike.
     """
 
     lessons: ClassVar[tuple[Lesson, ...]]

@@ -45,12 +45,12 @@ class BAbI(AbstractExamples):
     - `split`: the part of the data: train, valid or test.
     - `data`: folder that holds the files; `MNEMON_DATA`, else the download cache, without it.
 
-    **Notes.** Words are lower-case, digits are dropped (156 words, `.`, `?` and `-`: 159 symbols). Of the training stories
-    of each task a tenth validates. Training stories are drawn alike from all tasks, so that tasks of many short
-    stories come more often. `error` is the share of a story's questions with any wrong word, averaged over stories; a task
-    with more than 5 % has failed. **If the archive lacks the training file of task 3 of en-10k, as the one in the catalogue
-    does, training is without that task: say so beside the numbers.** Without a memory the commonest answer is best. An
-    error of 5 % or less counts as solved.
+    **Notes.** Words are lower-case, digits are dropped (156 words, `.`, `?` and `-`: 159 symbols). Of the training
+    stories of each task a tenth validates. Training stories are drawn alike from all tasks, so that tasks of many
+    short stories come more often. `error` is the share of a story's questions with any wrong word, averaged over
+    stories; a task with more than 5 % has failed. **If the archive lacks the training file of task 3 of en-10k, as
+    the one in the catalogue does, training is without that task: say so beside the numbers.** Without a memory the
+    commonest answer is best. An error of 5 % or less counts as solved.
     """
 
     measures: ClassVar[str] = "answering questions about stories"

@@ -38,41 +38,41 @@ class CharLM(AbstractTask):
     **Options:**
 
     - `text`: ptb, shakespeare, kjv, or the path of a text file (also .gz or .xz).
-    - `steps`: characters of a piece.
+    - `window`: characters of a piece.
     - `split`: the part of the text: train, valid or test.
     - `vocabulary`: the text whose characters are the symbols; by default those of `text`.
     - `data`: folder that holds the data sets; `MNEMON_DATA`, else the download cache, without it.
 
     **Notes.** Penn Treebank has its own three files, 49 characters and an end of line; a line's spaces are only
-    separators there. Other texts are cut 90 : 5 : 5. The loss of an epoch is the mean over its pieces, of which the last
-    may be short, as in the authors' code; `bits` is the loss in bits for each character. Without a memory the best is to
-    know which character follows which (the bigrams of this very part). No text is solved; a tenth of that loss would
-    count.
+    separators there. Other texts are cut 90 : 5 : 5. The loss of an epoch is the mean over its pieces, of which the
+    last may be short, as in the authors' code; `bits` is the loss in bits for each character. Without a memory the
+    best is to know which character follows which (the bigrams of this very part). No text is solved; a tenth of that
+    loss would count.
     """
 
     measures: ClassVar[str] = "predicting text"
     needs: ClassVar[str | None] = "shakespeare"
     stream: Int[Array, " characters"]
     symbols: tuple[str, ...] = eqx.field(static=True)
-    steps: int = eqx.field(static=True)
+    window: int = eqx.field(static=True)
     split: Split = eqx.field(static=True)
 
     def __init__(
         self,
         text: str = "shakespeare",
-        steps: int = 150,
+        window: int = 150,
         split: Split = "train",
         vocabulary: str | None = None,
         data: str | None = None,
     ):
-        require(steps >= 1, "steps", steps, "at least one character a piece", "steps=150")
+        require(window >= 1, "window", window, "at least one character a piece", "window=150")
         path, characters = _read(text, split, data)
         known = "".join(sorted(set(_vocabulary_text(vocabulary or text, data))))
         where = (0, len(characters)) if text == "ptb" else tuple(int(f * len(characters)) for f in _PARTS[split])
         stream = _encode(path, characters, known)[where[0] : where[1]]
-        if len(stream) < steps + 1:
-            raise BadFile(path, None, f"its {split} part has {len(stream)} characters, wanted more than steps={steps}")
-        self.stream, self.symbols, self.steps, self.split = jnp.asarray(stream), tuple(known), steps, split
+        if len(stream) < window + 1:
+            raise BadFile(path, None, f"its {split} part has {len(stream)} characters, wanted more than window={window}")
+        self.stream, self.symbols, self.window, self.split = jnp.asarray(stream), tuple(known), window, split
 
     @property
     def input_size(self) -> int:
@@ -92,7 +92,7 @@ class CharLM(AbstractTask):
 
     @property
     def horizon(self) -> int:
-        return self.steps
+        return self.window
 
     @property
     def carries_state(self) -> bool:
@@ -110,7 +110,7 @@ class CharLM(AbstractTask):
         return {"loss": 0.0, "accuracy": 1.0, "bits": 0.0}
 
     def epoch(self, size: int) -> int | None:
-        return -(-(self._rows(size) - 1) // self.steps)
+        return -(-(self._rows(size) - 1) // self.window)
 
     def _rows(self, size: int) -> int:
         """Characters of a column when the text is cut into so many."""
@@ -119,25 +119,27 @@ class CharLM(AbstractTask):
         return rows
 
     def sample(self, key: PRNGKeyArray) -> Episode:
-        """The first piece of the text: pieces go by the number of the update, not by chance."""
-        return self._piece(jnp.asarray(0), self.stream.shape[0], jnp.asarray(0))
+        """Any piece of the text; the pieces of a run go by the number of the update, not by chance."""
+        characters = self.stream.shape[0]
+        number = jax.random.randint(key, (), 0, -(-(characters - 1) // self.window))
+        return self._piece(jnp.asarray(0), characters, number)
 
     def batch(self, key: PRNGKeyArray, update: Int[Array, ""] | int, size: int) -> Episode:
         del key
         rows = self._rows(size)
-        number = jnp.asarray(update) % -(-(rows - 1) // self.steps)
+        number = jnp.asarray(update) % -(-(rows - 1) // self.window)
         return jax.vmap(lambda first: self._piece(first, rows, number))(jnp.arange(size) * rows)
 
     def _piece(self, first: Int[Array, ""], rows: int, number: Int[Array, ""]) -> Episode:
         """Piece `number` of the column of `rows` characters that begins at `first`."""
-        row = number * self.steps + jnp.arange(self.steps)
-        length = jnp.minimum(self.steps, rows - 1 - number * self.steps)
-        mask = jnp.arange(self.steps) < length
+        row = number * self.window + jnp.arange(self.window)
+        length = jnp.minimum(self.window, rows - 1 - number * self.window)
+        mask = jnp.arange(self.window) < length
         place = first + jnp.minimum(row, rows - 2)
         return Episode(self.stream[place], self.stream[place + 1], mask, length, self._starts(number))
 
     def _starts(self, number: Int[Array, ""]) -> Bool[Array, " time"]:
-        return (jnp.arange(self.steps) == 0) & (number == 0)
+        return (jnp.arange(self.window) == 0) & (number == 0)
 
     def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
         return cross_entropy(outputs, episode.targets, episode.mask)

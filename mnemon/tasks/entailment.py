@@ -45,9 +45,9 @@ class Entailment(AbstractExamples):
     - `vectors`: a text file of pretrained vectors, a word and its numbers a line, to start the embeddings from.
     - `data`: folder that holds the files; `MNEMON_DATA`, else the download cache, without it.
 
-    **Notes.** The thesis names neither the sizes nor a separator; here `<sep>` stands between the sentences. Pairs without
-    a gold label are left out. The chance level is that of the commonest label. An error below a tenth of it counts as
-    solved.
+    **Notes.** The thesis names neither the sizes nor a separator; here `<sep>` stands between the sentences. Pairs
+    without a gold label are left out. The chance level is that of the commonest label. An error below a tenth of it
+    counts as solved.
     """
 
     measures: ClassVar[str] = "comparing two sentences read one after the other"

@@ -66,12 +66,12 @@ class Inference(AbstractGraphTask):
     - `replay`: share of episodes from earlier lessons.
     - `graph`: random, or family: a family tree and relations of four steps, never to be trained on.
 
-    **Notes.** The paper does not say how it makes sure that a relation leads somewhere; here a length is drawn, then a
-    start and a relation of that length that do, or of the next shorter length if none of that length does. The paper's family
-    tree is only in a figure; this one is invented, its kinds of edges (father, son 1, ...) get random labels in each
-    episode. Lessons 3 and 4, and 10 and 11, are printed alike. `sequences`, the share of episodes with all three answers
-    right, is the paper's score; 90 % passes. The chance level is counted on 512 episodes: the digits of the answers by
-    their frequencies.
+    **Notes.** The paper does not say how it makes sure that a relation leads somewhere; here a length is drawn, then
+    a start and a relation of that length that do, or of the next shorter length if none of that length does. The
+    paper's family tree is only in a figure; this one is invented, its kinds of edges (father, son 1, ...) get random
+    labels in each episode. Lessons 3 and 4, and 10 and 11, are printed alike. `sequences`, the share of episodes with
+    all three answers right, is the paper's score; 90 % passes. The chance level is counted on 512 episodes: the
+    digits of the answers by their frequencies.
     """
 
     measures: ClassVar[str] = "composing edges into relations"

@@ -50,10 +50,10 @@ class PermutedMNIST(AbstractExamples):
     - `order_seed`: seed of the order, and of the split into training and validation images.
     - `data`: folder that holds the files; `MNEMON_DATA`, else the download cache, without it.
 
-    **Notes.** Order and split are those of the thesis's code: with NumPy's `RandomState(50)`, first a permutation of the
-    60,000 training images, of which the last 10,000 validate, then a permutation of the pixels. The pooled variant is
-    not in the literature; its order is the permutation of 196 that follows. An accuracy above 91 %, a tenth of the error
-    of guessing, counts as solved.
+    **Notes.** Order and split are those of the thesis's code: with NumPy's `RandomState(50)`, first a permutation of
+    the 60,000 training images, of which the last 10,000 validate, then a permutation of the pixels. The pooled
+    variant is not in the literature; its order is the permutation of 196 that follows. An accuracy above 91 %, a
+    tenth of the error of guessing, counts as solved.
     """
 
     measures: ClassVar[str] = "classifying from 784 scattered pieces"

@@ -66,8 +66,8 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
 
     **Notes.** The paper caps episodes at an unstated number of steps, here five more than the longest path asked for.
     Where a graph has no pair at the distance drawn, the next shorter distance is taken. `minimal`, the share of paths
-    that are shortest, is the paper's score; 80 % passes (the paper's text also passes paths one step too long, its table
-    does not). Chance is a random legal walk, counted on 512 episodes.
+    that are shortest, is the paper's score; 80 % passes (the paper's text also passes paths one step too long, its
+    table does not). Chance is a random legal walk, counted on 512 episodes.
     """
 
     measures: ClassVar[str] = "planning on a stored graph"

@@ -73,9 +73,9 @@ class Traversal(AbstractGraphTask):
     - `graph`: random, or london: the interchanges of the London Underground, never to be trained on.
     - `path`: exact length of the walk; that of the lesson, or 7 in London, without it.
 
-    **Notes.** The paper does not say what ends an answer, nor whether labels may be 0; here they are 1 to 999. London is
-    derived from open data (25 stations, 102 triples), since the paper's graph is only in a figure. `sequences`, the
-    share of walks that are right in all triples, is the paper's score; 90 % passes.
+    **Notes.** The paper does not say what ends an answer, nor whether labels may be 0; here they are 1 to 999. London
+    is derived from open data (25 stations, 102 triples), since the paper's graph is only in a figure. `sequences`,
+    the share of walks that are right in all triples, is the paper's score; 90 % passes.
     """
 
     measures: ClassVar[str] = "storing a graph and walking on it"

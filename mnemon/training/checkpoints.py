@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
@@ -78,11 +79,11 @@ class Checkpoints:
                 update,
                 args=ocp.args.Composite(arrays=ocp.args.StandardRestore(template), digest=ocp.args.JsonRestore()),
             )
-        if _digest(loaded.arrays) != loaded.digest["sha256"]:
+        if _digest(loaded["arrays"]) != loaded["digest"]["sha256"]:
             raise MnemonError("its checksum does not match its content")
         leaves, treedef = jax.tree.flatten(like)
         values = [
-            _like(leaf, loaded.arrays[f"{n:04d}"]) if eqx.is_array(leaf) else leaf for n, leaf in enumerate(leaves)
+            _like(leaf, loaded["arrays"][f"{n:04d}"]) if eqx.is_array(leaf) else leaf for n, leaf in enumerate(leaves)
         ]
         return jax.tree.unflatten(treedef, values)
 
@@ -93,14 +94,14 @@ def _arrays(tree: object) -> dict[str, np.ndarray]:
 
 
 def _plain(leaf) -> np.ndarray:
-    is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
 
 
 def _like(leaf, value: np.ndarray):
-    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(value)
-    return jax.numpy.asarray(value, leaf.dtype)
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(jnp.asarray(value))
+    return jnp.asarray(value, leaf.dtype)
 
 
 def _digest(arrays: dict[str, np.ndarray]) -> str:

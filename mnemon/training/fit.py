@@ -18,6 +18,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._errors import MnemonError, require
+from ..cells import trained
 from ..model import Model
 from ..tasks import AbstractTask
 from .checkpoints import Checkpoints
@@ -174,12 +175,12 @@ def fit(
 def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> TrainState:
     key = jax.random.key(seed)
     carry = objective.init_carry(model, task, batch)
-    opt_state = optimizer.init(eqx.filter(model, eqx.is_inexact_array))
+    opt_state = optimizer.init(eqx.filter(model, trained(model)))
 
     def metrics_of_one_update():
         episodes = task.batch(key, jnp.asarray(0), batch)
-        _, (metrics, _) = objective(model, task, episodes, carry, key=key)
-        return {**metrics, "loss": jnp.zeros(()), "gradient_norm": jnp.zeros(())}
+        _, outcome = objective(model, task, episodes, carry, key=key)
+        return {**outcome.metrics, "loss": jnp.zeros(()), "gradient_norm": jnp.zeros(())}
 
     shapes = eqx.filter_eval_shape(metrics_of_one_update)
     totals = {name: jnp.zeros(()) for name in sorted(shapes)}
@@ -198,18 +199,19 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int)
         data_key, model_key = jax.random.split(jax.random.fold_in(state.key, state.update))
         episodes = task.batch(data_key, state.update, batch)
 
-        @eqx.filter_value_and_grad(has_aux=True)
-        def differentiate(model):
-            return objective(model, task, episodes, state.carry, key=model_key)
+        parameters, rest = eqx.partition(state.model, trained(state.model))
 
-        (loss, (metrics, carry)), gradient = differentiate(state.model)
-        norm = optax.global_norm(eqx.filter(gradient, eqx.is_inexact_array))
-        trained = eqx.filter(state.model, eqx.is_inexact_array)
-        steps, opt_state = optimizer.update(gradient, state.optimizer, trained)
-        metrics = {**metrics, "loss": loss, "gradient_norm": norm}
+        def objective_of(parameters):
+            return objective(eqx.combine(parameters, rest), task, episodes, state.carry, key=model_key)
+
+        (loss, outcome), gradient = jax.value_and_grad(objective_of, has_aux=True)(parameters)
+        norm = optax.tree.norm(gradient)
+        steps, opt_state = optimizer.update(gradient, state.optimizer, parameters)
+        metrics = {**outcome.metrics, "loss": loss, "gradient_norm": norm}
         totals = {name: total + metrics[name] for name, total in state.totals.items()}
         model = eqx.apply_updates(state.model, steps)
-        after = TrainState(model, opt_state, carry, state.update + 1, state.key, totals)
+        model = eqx.tree_at(lambda m: m.cell, model, model.cell.with_statistics(outcome.statistics))
+        after = TrainState(model, opt_state, outcome.carry, state.update + 1, state.key, totals)
         return after, jnp.isfinite(loss) & jnp.isfinite(norm)
 
     @eqx.filter_jit
@@ -320,8 +322,8 @@ def evaluate(
     def run(model, task):
         def one(carry, update):
             data = task.batch(jax.random.fold_in(key, update), update, batch)
-            loss, (metrics, carry) = objective(model, task, data, carry, key=None)
-            return carry, {**metrics, "loss": loss}
+            loss, outcome = objective(model, task, data, carry, key=None)
+            return outcome.carry, {**outcome.metrics, "loss": loss}
 
         carry = objective.init_carry(model, task, batch)
         return jax.lax.scan(one, carry, jnp.arange(count))[1]

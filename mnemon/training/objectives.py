@@ -1,7 +1,7 @@
 """What an update minimises: (model, episodes) -> loss and metrics."""
 
 import abc
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,6 +14,14 @@ from ..tasks import AbstractInteractive, AbstractTask, Episode
 from ..unroll import unroll
 
 
+class Outcome(NamedTuple):
+    """What an objective returns beside the loss."""
+
+    metrics: dict[str, Array]
+    carry: Any  # for the next update
+    statistics: Any  # for `cell.with_statistics`
+
+
 class AbstractObjective(eqx.Module):
     """What is minimised. `carry` is whatever goes from one update to the next besides the parameters."""
 
@@ -24,8 +32,8 @@ class AbstractObjective(eqx.Module):
     @abc.abstractmethod
     def __call__(
         self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
-    ) -> tuple[Float[Array, ""], tuple[dict[str, Array], Any]]:
-        """Loss, (metrics, next carry). With `key=None`: evaluation."""
+    ) -> tuple[Float[Array, ""], Outcome]:
+        """The loss, and what else came of it. With `key=None`: evaluation."""
 
 
 class Supervised(AbstractObjective):
@@ -44,7 +52,7 @@ class Supervised(AbstractObjective):
 
     def __call__(
         self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
-    ) -> tuple[Float[Array, ""], tuple[dict[str, Array], Any]]:
+    ) -> tuple[Float[Array, ""], Outcome]:
         outputs, result = model(
             episodes,
             state=jax.lax.stop_gradient(carry),
@@ -53,7 +61,7 @@ class Supervised(AbstractObjective):
             key=key,
         )
         loss, metrics = task.score(outputs, episodes)
-        return loss, (metrics, result.state if task.carries_state else None)
+        return loss, Outcome(metrics, result.state if task.carries_state else None, result.statistics)
 
 
 class Interactive(AbstractObjective):
@@ -68,7 +76,7 @@ class Interactive(AbstractObjective):
 
     def __call__(
         self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
-    ) -> tuple[Float[Array, ""], tuple[dict[str, Array], Any]]:
+    ) -> tuple[Float[Array, ""], Outcome]:
         if not isinstance(task, AbstractInteractive):
             raise TypeError(f"{type(task).__name__} does not take the network's answers as inputs")
         if key is not None and task.teaching == 1.0:
@@ -86,7 +94,7 @@ class Interactive(AbstractObjective):
             key=key,
         )
         loss, metrics = task.score(result.outputs, jax.vmap(task.lived)(episodes, result.observed))
-        return loss, (metrics, None)
+        return loss, Outcome(metrics, None, result.statistics)
 
 
 def default_objective(task: AbstractTask) -> AbstractObjective:

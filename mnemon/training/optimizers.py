@@ -1,5 +1,6 @@
 """Any Optax optimiser by name, with clipping of the gradient norm."""
 
+import functools
 import inspect
 
 import optax
@@ -12,7 +13,7 @@ def optimizer_names() -> list[str]:
     names = []
     for name in dir(optax):
         function = getattr(optax, name)
-        if name.startswith("_") or not inspect.isfunction(function):
+        if name.startswith("_") or not (inspect.isfunction(function) or isinstance(function, functools.partial)):
             continue
         parameters = list(inspect.signature(function).parameters.values())
         if not parameters or parameters[0].name != "learning_rate":

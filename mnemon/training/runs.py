@@ -143,7 +143,7 @@ def train_run(
         existing = open_run(folder).config
         if not resume:
             raise MnemonError(
-                f"{folder} holds a run already: go on with it by `--resume`, start anew by `--overwrite`, or give another `--out`"
+                f"{folder} holds a run already: `--resume` goes on, `--overwrite` starts anew; or choose an `--out`"
             )
         if _without_length(existing) != _without_length(config):
             changed = ", ".join(_differences(existing, config))

@@ -1,0 +1,133 @@
+"""What is measured of a cell: a forward pass and a whole training update."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.extend import core as jex
+
+from ..cells import AbstractCell, cell_entry, make_cell
+from ..unroll import Plan, choose_plan, unroll
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """A cell at sizes."""
+
+    cell: str
+    batch: int
+    time: int
+    input_size: int
+    options: Mapping[str, Any]
+
+    def make(self) -> AbstractCell:
+        """The cell."""
+        return make_cell(self.cell, self.input_size, horizon=self.time, key=jax.random.key(0), **self.options)
+
+    def inputs(self) -> jax.Array:
+        """A batch of random sequences."""
+        return jax.random.normal(jax.random.key(1), (self.batch, self.time, self.input_size))
+
+
+# Sizes at which PyTorch has the same network: no peepholes, the reset gate applied after the product.
+_COMPARABLE = {"lstm": {"peepholes": False}, "gru": {"reset_after": True}}
+_SMALL = {
+    "nru": {"hidden_size": 64, "memory_size": 64, "heads": 4},
+    "lstm": {"hidden_size": 70},
+    "gru": {"hidden_size": 70},
+}
+_LARGE = {"nru": {"hidden_size": 200, "memory_size": 256, "heads": 4}}
+
+
+def small(cell: str) -> Spec:
+    """The thesis's copying size: batch 10, 120 steps, about 23.5k parameters."""
+    return Spec(cell, 10, 120, 10, {**_SMALL.get(cell, {}), **_COMPARABLE.get(cell, {})})
+
+
+def large(cell: str) -> Spec:
+    """The thesis's permuted MNIST size: batch 100, 784 steps, about 200 units."""
+    entry = cell_entry(cell)
+    size = min(entry.sizes, key=lambda n: abs(n - 200)) if not isinstance(entry.sizes, range) else 200
+    return Spec(cell, 100, 784, 1, {**_LARGE.get(cell, {entry.size_option: size}), **_COMPARABLE.get(cell, {})})
+
+
+SIZES: dict[str, Callable[[str], Spec]] = {"small": small, "large": large}
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """The compiled forward pass and training update of a cell, ready to be timed."""
+
+    forward: Callable[[], object]
+    update: Callable[[], object]
+    compile_seconds: float  # of the update
+    memory_bytes: int  # that the update needs besides its inputs and outputs
+    operations: int  # floating-point operations of the update in matrix products
+    plan: Plan
+
+
+def compile_cell(spec: Spec, plan: Plan | None = None) -> Compiled:
+    """Compile what is measured: Adam on the mean square of all outputs."""
+    cell, inputs = spec.make(), spec.inputs()
+    plan = choose_plan(cell, spec.batch, spec.time) if plan is None else plan
+    optimizer = optax.adam(1e-3)
+    arrays, static = eqx.partition(cell, eqx.is_array)
+
+    def run_forward(arrays, inputs):
+        return unroll(eqx.combine(arrays, static), inputs, plan=plan).outputs
+
+    def run_update(arrays, opt_state, inputs):
+        trained, fixed = eqx.partition(arrays, eqx.is_inexact_array)
+
+        def loss(trained):
+            return jnp.mean(run_forward(eqx.combine(trained, fixed), inputs) ** 2)
+
+        gradient = jax.grad(loss)(trained)
+        steps, opt_state = optimizer.update(gradient, opt_state, trained)
+        return eqx.apply_updates(trained, steps), opt_state
+
+    opt_state = optimizer.init(eqx.filter(arrays, eqx.is_inexact_array))
+    forward = jax.jit(run_forward).lower(arrays, inputs).compile()
+    started = time.perf_counter()
+    update = jax.jit(run_update).lower(arrays, opt_state, inputs).compile()
+    seconds = time.perf_counter() - started
+    memory = update.memory_analysis()
+    return Compiled(
+        lambda: jax.block_until_ready(forward(arrays, inputs)),
+        lambda: jax.block_until_ready(update(arrays, opt_state, inputs)),
+        seconds,
+        0 if memory is None else memory.temp_size_in_bytes,
+        3 * spec.batch * spec.time * product_operations(cell),
+        plan,
+    )
+
+
+def product_operations(cell: AbstractCell) -> int:
+    """Floating-point operations in the matrix products of one step of one example."""
+    prepared = cell.prepare()
+
+    def step(x):
+        return prepared.step(prepared.init_state(), prepared.drive(x), key=None)
+
+    return _count(jax.make_jaxpr(step)(jnp.zeros((cell.input_size,))).jaxpr)
+
+
+def _count(jaxpr) -> int:
+    total = 0
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name == "dot_general":
+            (contracted, _), _ = eqn.params["dimension_numbers"]
+            depth = math.prod(eqn.invars[0].aval.shape[d] for d in contracted)
+            total += 2 * depth * math.prod(eqn.outvars[0].aval.shape)
+        for inner in eqn.params.values():
+            if isinstance(inner, jex.ClosedJaxpr):
+                total += _count(inner.jaxpr)
+            elif isinstance(inner, jex.Jaxpr):
+                total += _count(inner)
+    return total

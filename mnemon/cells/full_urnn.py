@@ -1,0 +1,80 @@
+"""Full-capacity unitary recurrent network (thesis 2.7)."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._errors import require
+from ._complex import complex_modrelu, real_form
+from ._contract import AbstractCell, Key
+from ._exponential import Unitary
+from ._init import glorot_uniform, uniform
+from .urnn import MODULUS_EPS, ComplexState
+
+
+class FullURNN(AbstractCell[ComplexState, Array]):
+    r"""Full-capacity uRNN: the recurrent matrix is any unitary matrix.
+
+    $$z_t = h_{t-1} W + x_t V, \qquad h_t = \frac{z_t}{|z_t|} \mathrm{ReLU}(|z_t| + b), \qquad W^* W = I$$
+
+    for row vectors in C^n (Wisdom et al. 2016). The output is [Re h_t | Im h_t], so twice as large as n. h_0
+    is trained.
+
+    **Notes.** The authors update W by Cayley steps with a learning rate of their own. Here W = Q expm(S) with
+    Q a fixed random unitary matrix and S = -S^* trained, n^2 real parameters, so that W is unitary under every
+    optimiser. 1e-5 keeps the division by |z| finite. The exponential costs as in
+    [`SpectralRNN`][mnemon.cells.SpectralRNN]: it is computed once, so that it weighs on short sequences.
+
+    >>> import jax
+    >>> cell = FullURNN(3, 5, key=jax.random.key(0))
+    >>> state, y = cell(cell.init_state(), jax.numpy.ones(3))
+    >>> state.imaginary.shape, y.shape
+    ((5,), (10,))
+    """
+
+    input_weights: Float[Array, "input two_hidden"]  # V, as Re V | Im V
+    unitary: Unitary  # W
+    bias: Float[Array, " hidden"]  # b
+    initial: Float[Array, "2 hidden"]  # Re h_0, Im h_0
+    matrix: Float[Array, "two_hidden two_hidden"] | None  # W as a real matrix, once prepared
+    input_size: int = eqx.field(static=True)
+    output_size: int = eqx.field(static=True)
+
+    def __init__(self, input_size: int, hidden_size: int, *, key: PRNGKeyArray):
+        """**Arguments:**
+
+        - `input_size`: size of x.
+        - `hidden_size`: number n of complex units; the output is twice as large.
+        - `key`: for the initial parameters.
+        """
+        require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
+        input_key, unitary_key, bias_key, initial_key = jax.random.split(key, 4)
+        self.input_weights = glorot_uniform(input_key, input_size, 2 * hidden_size)
+        self.unitary = Unitary(hidden_size, key=unitary_key)
+        self.bias = uniform(bias_key, (hidden_size,), 0.01)
+        self.initial = uniform(initial_key, (2, hidden_size), (3.0 / (2 * hidden_size)) ** 0.5)
+        self.matrix = None
+        self.input_size, self.output_size = input_size, 2 * hidden_size
+
+    def prepare(self) -> "FullURNN":
+        (matrix,) = self.recurrent_matrices()
+        return eqx.tree_at(lambda cell: cell.matrix, self, matrix, is_leaf=lambda x: x is None)
+
+    def recurrent_matrices(self) -> tuple[Array, ...]:
+        return (real_form(self.unitary.matrix()),)
+
+    def init_state(self) -> ComplexState:
+        return ComplexState(*self.initial)
+
+    def drive(self, x: Float[Array, " input"]) -> Float[Array, " two_hidden"]:
+        return x @ self.input_weights
+
+    def step(
+        self, state: ComplexState, drive: Float[Array, " two_hidden"], *, key: Key = None
+    ) -> tuple[ComplexState, Float[Array, " two_hidden"]]:
+        matrix = self.recurrent_matrices()[0] if self.matrix is None else self.matrix
+        z = drive + jnp.concatenate(state) @ matrix
+        hidden = complex_modrelu(jax.lax.complex(*jnp.split(z, 2)), self.bias, MODULUS_EPS)
+        state = ComplexState(hidden.real, hidden.imag)
+        return state, jnp.concatenate(state)

@@ -1,0 +1,105 @@
+"""What is true of every registered task."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mnemon
+from mnemon.tasks import TASKS, AbstractTask, make_task
+
+pytestmark = pytest.mark.usefixtures("synthetic_data")
+EVERY_TASK = pytest.mark.parametrize("name", sorted(TASKS))
+
+
+@EVERY_TASK
+def test_the_oracle_is_perfect(name):
+    task = make_task(name)
+    episodes = task.batch(jax.random.key(0), 0, 5)
+    outputs = jax.vmap(task.oracle)(episodes)
+    assert outputs.shape == (*episodes.mask.shape, task.output_size)
+    loss, metrics = task.score(outputs, episodes)
+    assert float(loss) <= task.perfect["loss"] + 1e-5
+    for metric, value in task.perfect.items():
+        np.testing.assert_allclose(float(metrics[metric]), value, atol=1e-5)
+    assert task.solved({metric: float(value) for metric, value in metrics.items()})
+    assert not task.solved(task.chance)
+
+
+@EVERY_TASK
+def test_sampling_is_a_pure_function_of_the_key(name):
+    task = make_task(name)
+    sample = jax.jit(task.sample)
+    one, same, other = sample(jax.random.key(1)), task.sample(jax.random.key(1)), sample(jax.random.key(2))
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(same), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert any(np.any(np.asarray(a) != np.asarray(b)) for a, b in zip(one, other, strict=True) if a is not None)
+
+
+@EVERY_TASK
+def test_scored_steps_are_real_steps(name):
+    task = make_task(name)
+    episodes = task.batch(jax.random.key(3), 0, 20)
+    time = episodes.mask.shape[1]
+    assert not np.any(np.asarray(episodes.mask) & (np.arange(time) >= np.asarray(episodes.length)[:, None]))
+    assert np.all(np.asarray(episodes.mask).any(axis=1))
+
+
+@EVERY_TASK
+def test_padding_and_unscored_steps_do_not_count(name):
+    task = make_task(name)
+    episode = task.sample(jax.random.key(4))
+    outputs = task.oracle(episode)
+    rubbish = jnp.where(episode.mask[:, None], outputs, -37.0)
+    np.testing.assert_allclose(task.loss(rubbish, episode), task.loss(outputs, episode))
+
+
+@EVERY_TASK
+def test_it_can_be_shown(name):
+    task = make_task(name)
+    assert len(task.show(task.sample(jax.random.key(5))).splitlines()) >= 2
+
+
+@EVERY_TASK
+def test_it_says_what_it_measures_and_documents_its_options(name):
+    cls = TASKS[name]
+    assert cls.measures
+    assert set(make_task(name).chance) == set(make_task(name).perfect)
+    for option in inspect.signature(cls).parameters:
+        assert f"- `{option}`:" in (cls.__doc__ or "") + (cls.__init__.__doc__ or "")
+
+
+def test_every_task_class_is_registered():
+    def subclasses(cls):
+        for sub in cls.__subclasses__():
+            yield sub
+            yield from subclasses(sub)
+
+    classes = {
+        cls
+        for cls in subclasses(AbstractTask)
+        if cls.__module__.startswith(mnemon.__name__) and not inspect.isabstract(cls) and not _has_open_fields(cls)
+    }
+    assert set(TASKS.values()) == classes
+
+
+def _has_open_fields(cls) -> bool:
+    return cls.__name__.startswith("Abstract")
+
+
+def test_options_of_tasks_cells_and_trainer_do_not_collide():
+    """They share one command line."""
+    import dataclasses
+
+    from mnemon.cells import CELLS, cell_options
+    from mnemon.cli import _Training
+    from mnemon.tasks import task_options
+
+    trainer = {field.name for field in dataclasses.fields(_Training)}
+    for task in TASKS:
+        for entry in CELLS.values():
+            names = [*task_options(task), *cell_options(entry)]
+            assert len(set(names)) == len(names), (task, entry.name)
+            assert not trainer & set(names), (task, entry.name)
