@@ -71,7 +71,9 @@ class CharLM(AbstractTask):
         where = (0, len(characters)) if text == "ptb" else tuple(int(f * len(characters)) for f in _PARTS[split])
         stream = _encode(path, characters, known)[where[0] : where[1]]
         if len(stream) < window + 1:
-            raise BadFile(path, None, f"its {split} part has {len(stream)} characters, wanted more than window={window}")
+            raise BadFile(
+                path, None, f"its {split} part has {len(stream)} characters, wanted more than window={window}"
+            )
         self.stream, self.symbols, self.window, self.split = jnp.asarray(stream), tuple(known), window, split
 
     @property
