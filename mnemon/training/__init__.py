@@ -10,8 +10,8 @@ from .fit import Interrupted as Interrupted
 from .fit import evaluate as evaluate
 from .fit import fit as fit
 from .objectives import AbstractObjective as AbstractObjective
-from .objectives import Outcome as Outcome
 from .objectives import Interactive as Interactive
+from .objectives import Outcome as Outcome
 from .objectives import Supervised as Supervised
 from .optimizers import make_optimizer as make_optimizer
 from .optimizers import optimizer_names as optimizer_names

@@ -120,8 +120,8 @@ def train_curriculum(
 ) -> CurriculumResult:
     """Train a model lesson by lesson, for at most so many updates in all.
 
-    The optimiser's state goes along. With a `folder` the run is saved at every examination and goes on from there when it
-    is called again.
+    The optimiser's state goes along. With a `folder` the run is saved at every examination and goes on from there
+    when it is called again.
     """
     require(updates >= 0, "updates", updates, "a number of updates, 0 or more", "updates=100000")
     optimizer = make_optimizer() if optimizer is None else optimizer

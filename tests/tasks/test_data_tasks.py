@@ -269,7 +269,7 @@ def test_babi_parts_and_splits():
     assert list(task.parts) == ["task 1", "task 8"]
     assert task.examples == 40
     assert BAbI(split="train").examples + BAbI(split="valid").examples == 40
-    assert BAbI(longest=12, split="train").examples == 18
+    assert BAbI(longest=12, split="train").examples == 16
     with pytest.raises(BadFile, match="no train stories of task 3"):
         BAbI(number=3)
     with pytest.raises(BadValue, match="number=21"):
