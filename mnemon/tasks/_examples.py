@@ -39,5 +39,5 @@ class AbstractExamples(AbstractTask):
             return jax.vmap(self.sample)(jax.random.split(key, size))
         return jax.vmap(self.example)((jnp.asarray(update) * size + jnp.arange(size)) % self.examples)
 
-    def epoch(self, size: int) -> int | None:
+    def epoch(self, size: int) -> int:
         return -(-self.examples // size)

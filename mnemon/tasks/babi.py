@@ -19,7 +19,7 @@ from ._contract import AbstractTask, Episode
 from ._examples import AbstractExamples, Split
 from ._symbols import best_guess, certain, cross_entropy
 
-TASKS = 20
+TASK_COUNT = 20
 _ANSWER = "-"
 _NAME = re.compile(r"qa(\d+)_.*_(train|test)\.txt$")
 # Of ten training stories of a task, the last validates.
@@ -74,7 +74,9 @@ class BAbI(AbstractExamples):
         split: Split = "train",
         data: str | None = None,
     ):
-        require(number is None or 1 <= number <= TASKS, "number", number, f"a task from 1 to {TASKS}", "number=1")
+        require(
+            number is None or 1 <= number <= TASK_COUNT, "number", number, f"a task from 1 to {TASK_COUNT}", "number=1"
+        )
         path = find("babi", "archive", data)
         symbols, stories = read_stories(path, size)
         chosen = [story for story in stories if _in_split(story, split) and number in (None, story.task)]

@@ -111,7 +111,7 @@ class CharLM(AbstractTask):
     def perfect(self) -> dict[str, float]:
         return {"loss": 0.0, "accuracy": 1.0, "bits": 0.0}
 
-    def epoch(self, size: int) -> int | None:
+    def epoch(self, size: int) -> int:
         return -(-(self._rows(size) - 1) // self.window)
 
     def _rows(self, size: int) -> int:

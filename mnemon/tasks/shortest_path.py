@@ -65,9 +65,10 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
     - `planner`: beta, how often a move in training is the planner's.
 
     **Notes.** The paper caps episodes at an unstated number of steps, here five more than the longest path asked for.
-    Where a graph has no pair at the distance drawn, the next shorter distance is taken. `minimal`, the share of paths
-    that are shortest, is the paper's score; 80 % passes (the paper's text also passes paths one step too long, its
-    table does not). Chance is a random legal walk, counted on 512 episodes.
+    Where a graph has no pair at the distance drawn, the next shorter distance is taken; where the network has walked
+    to a node from which no path leads to the goal, nothing more is wanted and the path counts as wrong. `minimal`,
+    the share of paths that are shortest, is the paper's score; 80 % passes (the paper's text also passes paths one
+    step too long, its table does not). Chance is a random legal walk, counted on 512 episodes.
     """
 
     measures: ClassVar[str] = "planning on a stored graph"
@@ -221,8 +222,8 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
             node=node,
             taken=taken,
             wanted=world.triples[best],
-            moved=moves,
-            arrived=moves & (node == world.goal) | world.arrived,
+            moved=moves & (world.steps[best] < _FAR),
+            arrived=world.arrived | (moves & (node == world.goal)),
         )
 
     def lived(self, episode: Episode, worlds: "Walk") -> Episode:
@@ -269,7 +270,7 @@ class Walk(NamedTuple):
     node: Int[Array, "*time"]
     taken: Int[Array, "*time three"]  # the last move
     wanted: Int[Array, "*time three"]  # the planner's move at the last step
-    moved: Bool[Array, "*time"]  # whether the last step was a move
+    moved: Bool[Array, "*time"]  # whether the last step was a move from where the goal can be reached
     arrived: Bool[Array, "*time"]
 
     def leaving(self, nodes: Int[Array, " many"]) -> Bool[Array, "many edges"]:

@@ -17,15 +17,17 @@ from mnemon.data._read import BadFile, read_idx, read_text
 CONTENT = bytes(range(256)) * 4000
 
 
-class _Server(http.server.BaseHTTPRequestHandler):
+class _Handler(http.server.BaseHTTPRequestHandler):
     """Serves CONTENT: whole, cut in the middle, or another file of the same length."""
 
+    requests = 0  # since the server started
+
     def do_GET(self):
-        self.server.requests += 1
+        type(self).requests += 1
         self.send_response(200)
         self.send_header("Content-Length", str(len(CONTENT)))
         self.end_headers()
-        if self.path == "/cut" or (self.path == "/cut-once" and self.server.requests == 1):
+        if self.path == "/cut" or (self.path == "/cut-once" and self.requests == 1):
             self.wfile.write(CONTENT[: len(CONTENT) // 2])
             self.wfile.flush()
             self.connection.close()
@@ -38,8 +40,8 @@ class _Server(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def address():
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Server) as server:
-        server.requests = 0
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
+        _Handler.requests = 0
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -119,7 +119,7 @@ def _nodes(episode) -> int:
     return len({source for source, _, _ in _parts(episode)[0]})
 
 
-def _distance(triples, start, goal):
+def _distance(triples, start, goal) -> int:
     ahead, seen = deque([(start, 0)]), {start}
     while ahead:
         node, steps = ahead.popleft()
@@ -129,7 +129,7 @@ def _distance(triples, start, goal):
             if source == node and destination not in seen:
                 seen.add(destination)
                 ahead.append((destination, steps + 1))
-    return None
+    raise AssertionError(f"no path from {start} to {goal}")
 
 
 @pytest.mark.parametrize("task", [ShortestPath(lesson=1), ShortestPath(lesson=8), ShortestPath(graph="london")])
@@ -268,15 +268,12 @@ def test_bad_options(make, words):
 
 def test_published_lessons():
     lessons = graph_lessons(Traversal)
-    assert (len(lessons.train), lessons.train[13].replay, lessons.examine[13].replay) == (14, 0.1, 0.0)
+    assert (lessons.train[13], lessons.examine[13]) == (Traversal(lesson=14, replay=0.1), Traversal(lesson=14))
+    assert len(lessons.train) == 14
     assert (lessons.pass_mark, lessons.check_every) == (0.9, 100)
     lessons = graph_lessons(ShortestPath)
-    assert (len(lessons.train), lessons.train[14].replay, lessons.pass_mark, lessons.check_every) == (
-        15,
-        0.0,
-        0.8,
-        2000,
-    )
+    assert lessons.train[14] == ShortestPath(lesson=15)
+    assert (len(lessons.train), lessons.pass_mark, lessons.check_every) == (15, 0.8, 2000)
     assert len(graph_lessons(Inference).train) == 17
 
 
