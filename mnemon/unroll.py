@@ -1,6 +1,7 @@
 """The time loop: the only one in the package."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -8,7 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jax.extend import core as jex
+from jaxtyping import Array, Bool, Float, Int, PyTree, PyTreeDef
 
 from ._deferred import deferred_scan
 from ._errors import require
@@ -36,6 +38,7 @@ class Plan:
       Training memory then grows with T / segment + segment instead of T.
     - `block`: run the batch in blocks of so many examples, one after another, so that large states stay in cache.
       In training, cells with batch statistics take them over a block.
+      Each block is computed again in the backward pass, so training memory is that of one block.
     """
 
     defer: bool = True
@@ -50,16 +53,33 @@ _SEGMENT_ABOVE_BYTES = 2**30
 
 def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
     """The plan that [`unroll`][mnemon.unroll] takes for these sizes unless it is given one."""
-    prepared = eqx.filter_eval_shape(lambda c: c.prepare(), cell)
-    state = eqx.filter_eval_shape(lambda c: c.init_state(), prepared)
-    drive = eqx.filter_eval_shape(lambda c: c.drive(jnp.zeros((cell.input_size,))), prepared)
-    saved = batch * time * (2 * _bytes(state) + _bytes(drive))
-    large = saved > _SEGMENT_ABOVE_BYTES
+    leaves, structure = jax.tree.flatten(eqx.filter_eval_shape(lambda c: c, cell))
+    large = batch * time * _kept_bytes(tuple(leaves), structure) > _SEGMENT_ABOVE_BYTES
     return Plan(segment=math.ceil(math.sqrt(time)) if large else None)
 
 
-def _bytes(tree: PyTree) -> int:
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree) if hasattr(leaf, "dtype"))
+@functools.lru_cache
+def _kept_bytes(leaves: tuple, structure: PyTreeDef) -> int:
+    """What one step of one example keeps for the backward pass, beside the parameters; the cell as shapes."""
+    cell: AbstractCell = jax.tree.unflatten(structure, leaves)
+    shapes = eqx.filter_eval_shape(
+        lambda c, x: (c, *jax.tree.map(lambda leaf: leaf[None], (c.init_state(), c.drive(x)))),
+        eqx.filter_eval_shape(lambda c: c.prepare(), cell),
+        jax.ShapeDtypeStruct((cell.input_size,), jnp.result_type(float)),
+    )
+    (dynamic, state, drive), static = eqx.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+
+    def kept(dynamic, state, drive):
+        def step(dynamic, state, drive):
+            cell = eqx.combine(dynamic, static[0])
+            return jax.vmap(cell.step, axis_name=BATCH_AXIS)(state, drive)
+
+        return jax.tree.leaves(jax.vjp(step, dynamic, state, drive)[1])
+
+    jaxpr = jax.make_jaxpr(kept)(dynamic, state, drive).jaxpr
+    parameters = jaxpr.invars[: len(jax.tree.leaves(dynamic))]
+    variables = {var for var in jaxpr.outvars if not isinstance(var, jex.Literal)} - set(parameters)
+    return sum(var.aval.size * var.aval.dtype.itemsize for var in variables)
 
 
 class _Steps(NamedTuple):
@@ -144,7 +164,9 @@ def unroll(
         return run(state, steps)
     block = next(size for size in range(plan.block, 0, -1) if batch % size == 0)
     blocked = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (state, steps))
-    result = jax.lax.map(lambda part: run(*part), blocked)
+    # A block is computed again in the backward pass, where its values then stay in cache from one pass to the other.
+    # Keeping the values of all blocks costs more: they have to be copied out of each block's loop and back.
+    result = jax.lax.map(jax.checkpoint(lambda part: run(*part), prevent_cse=False), blocked)
     whole = jax.tree.map(lambda leaf: leaf.reshape(batch, *leaf.shape[2:]), result._replace(statistics=None))
     return whole._replace(statistics=jax.tree.map(lambda leaf: jnp.mean(leaf, 0), result.statistics))
 
@@ -220,4 +242,6 @@ def _batch_mean(tree: PyTree) -> PyTree:
 
 
 def _where(condition: Bool[Array, ""], yes: PyTree, no: PyTree) -> PyTree:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+    # Without the checkpoint the backward pass would keep the condition spread out to the size of the state.
+    choose = jax.checkpoint(jnp.where, prevent_cse=False)
+    return jax.tree.map(lambda a, b: choose(condition, a, b), yes, no)

@@ -4,11 +4,17 @@ import abc
 from typing import Any, Generic, TypeVar, final
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 State = TypeVar("State")
 Drive = TypeVar("Drive")
 Key = PRNGKeyArray | None
+
+
+def split_key(key: Key, count: int) -> list[Key]:
+    """One key for each of `count` random parts of a step; none, if there is none."""
+    return [None] * count if key is None else list(jax.random.split(key, count))
 
 
 class AbstractCell(eqx.Module, Generic[State, Drive]):

@@ -14,7 +14,8 @@ class Fixed(eqx.Module):
     """An array that training leaves as it is: random addresses, statistics, a probability that a schedule sets.
 
     Gradients stop at its `value`, and [`trained`][mnemon.cells.trained] does not name it, so neither an optimiser
-    nor weight decay moves it, and it is no parameter. With a `name` it can be set: [`set_fixed`][mnemon.cells.set_fixed].
+    nor weight decay moves it, and it is no parameter. With a `name` it can be set by
+    [`set_fixed`][mnemon.cells.set_fixed].
     """
 
     array: Inexact[Array, "..."]

@@ -1,5 +1,7 @@
 """Initialisers and small parts shared by the cells. Matrices are stored as [inputs, outputs]: `x @ W`."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -34,6 +36,32 @@ def chrono_bias(key: PRNGKeyArray, size: int, horizon: int) -> Float[Array, " si
     return jnp.log(jax.random.uniform(key, (size,), minval=1.0, maxval=float(max(horizon - 1, 1))))
 
 
+def sparse_rows(
+    key: PRNGKeyArray, rows: int, columns: int, *, std: float = 1.0, nonzero: int = 3
+) -> Float[Array, "rows columns"]:
+    """Random vectors, each with `nonzero` entries from a normal distribution (all, if it has no more) and zeros."""
+    place_key, value_key = jax.random.split(key)
+    places = jax.vmap(lambda k: jax.random.permutation(k, columns))(jax.random.split(place_key, rows))
+    return jnp.where(places < nonzero, std * jax.random.normal(value_key, (rows, columns)), 0.0)
+
+
+class Feedforward(eqx.Module):
+    """A controller without a state, which stands where a recurrent cell can: h_t = tanh(x_t W + b)."""
+
+    input_weights: Float[Array, "input hidden"]
+    bias: Float[Array, " hidden"]
+
+    def __init__(self, input_size: int, hidden_size: int, *, key: PRNGKeyArray):
+        self.input_weights = glorot_normal(key, input_size, hidden_size)
+        self.bias = jnp.zeros((hidden_size,))
+
+    def drive(self, x: Float[Array, " input"]) -> Float[Array, " hidden"]:
+        return x @ self.input_weights + self.bias
+
+    def step(self, state: Any, drive: Float[Array, " hidden"]) -> tuple[Any, Float[Array, " hidden"]]:
+        return state, jnp.tanh(drive)
+
+
 def dropout(values: Float[Array, " size"], rate: float, key: PRNGKeyArray | None) -> Float[Array, " size"]:
     """With a key, each value zero with probability `rate`, the others larger by as much as keeps the mean."""
     if key is None or rate == 0:
@@ -44,6 +72,12 @@ def dropout(values: Float[Array, " size"], rate: float, key: PRNGKeyArray | None
 def require_dropout(rate: float) -> None:
     """Refuse rates of recurrent dropout that are no probabilities below 1."""
     require(0 <= rate < 1, "recurrent_dropout", rate, "a probability below 1", "recurrent_dropout=0.1")
+
+
+def standardise(x: Float[Array, " size"], eps: float = 1e-5) -> Float[Array, " size"]:
+    """Layer normalisation without gain and shift: mean 0, variance 1; a constant vector gives zero."""
+    centred = x - jnp.mean(x)
+    return centred * jax.lax.rsqrt(jnp.mean(centred**2) + eps)
 
 
 class LayerNorm(eqx.Module):
@@ -59,5 +93,4 @@ class LayerNorm(eqx.Module):
         self.eps = eps
 
     def __call__(self, x: Float[Array, " size"]) -> Float[Array, " size"]:
-        centred = x - jnp.mean(x)
-        return self.gain * centred * jax.lax.rsqrt(jnp.mean(centred**2) + self.eps) + self.shift
+        return self.gain * standardise(x, self.eps) + self.shift

@@ -8,23 +8,37 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
 from .._errors import require, unknown
 from ._contract import AbstractCell
 from ._fixed import trained
 from ._rotations import POWERS_OF_TWO
+from .associative import AssociativeMemory
 from .bn_lstm import BNLSTM
+from .dnc import DNC
+from .dntm import DNTM
 from .eurnn import EURNN
+from .fast_weights import FastWeights
+from .ff_fast_weights import FeedForwardFastWeights
 from .full_urnn import FullURNN
+from .gated_fast_weights import GatedFastWeights
 from .goru import GORU
 from .gru import GRU
+from .hyper_lstm import HyperLSTM
 from .janet import JANET
 from .lstm import LSTM
 from .nru import NRU
+from .ntm import NTM
+from .nutm import NUTM
+from .recurrent_fast_weights import RecurrentFastWeights
 from .rnn import RNN
+from .sam import SAM
+from .sdnc import SDNC
 from .spectral_rnn import SpectralRNN
 from .sru import SRU
+from .tardis import TARDIS
 from .urnn import URNN
 
 
@@ -104,6 +118,30 @@ CELLS: dict[str, CellEntry] = {
                 "average_heads": True,
             },
         ),
+        CellEntry("dntm", DNTM, "external memory", "Gulcehre et al. 2016", {"hidden_size": 59}),
+        CellEntry(
+            "dntm-discrete",
+            DNTM,
+            "external memory",
+            "Gulcehre et al. 2016",
+            {"hidden_size": 59, "addressing": "discrete"},
+        ),
+        CellEntry(
+            "tardis",
+            TARDIS,
+            "external memory",
+            "Gulcehre et al. 2017",
+            {"hidden_size": 42},
+            sizes=range(33, 1 << 16),
+        ),
+        CellEntry(
+            "tardis-reinforce",
+            TARDIS,
+            "external memory",
+            "Gulcehre et al. 2017",
+            {"hidden_size": 42, "estimator": "reinforce"},
+            sizes=range(33, 1 << 16),
+        ),
         CellEntry(
             "sru",
             SRU,
@@ -121,6 +159,57 @@ CELLS: dict[str, CellEntry] = {
         CellEntry("full-urnn", FullURNN, "unitary", "Wisdom et al. 2016", {"hidden_size": 128}),
         CellEntry("eurnn", EURNN, "unitary", "Jing et al. 2017b", {"hidden_size": 1024}, sizes=POWERS_OF_TWO),
         CellEntry("goru", GORU, "unitary", "Jing et al. 2017a", {"hidden_size": 64}, sizes=POWERS_OF_TWO),
+        # The linear memories have few parameters for the size of their state: 23.5k would be 362k numbers an example.
+        CellEntry("associative", AssociativeMemory, "fast weights", "Kohonen 1972, Anderson 1972", {"hidden_size": 64}),
+        CellEntry(
+            "associative-delta",
+            AssociativeMemory,
+            "fast weights",
+            "Widrow & Hoff 1960",
+            {"hidden_size": 64, "rule": "delta"},
+        ),
+        CellEntry("fast-weights", FastWeights, "fast weights", "Ba et al. 2016", {"hidden_size": 143}),
+        CellEntry("ff-fast-weights", FeedForwardFastWeights, "fast weights", "Schmidhuber 1992", {"hidden_size": 1169}),
+        CellEntry(
+            "recurrent-fast-weights", RecurrentFastWeights, "fast weights", "Schmidhuber 1993", {"hidden_size": 85}
+        ),
+        CellEntry(
+            "gated-fast-weights",
+            GatedFastWeights,
+            "fast weights",
+            "Schlag & Schmidhuber 2017",
+            {"hidden_size": 28, "slow_layer_size": 72},
+        ),
+        CellEntry(
+            "hyper-lstm",
+            HyperLSTM,
+            "fast weights",
+            "Ha et al. 2017",
+            {"hidden_size": 53, "hyper_size": 16, "hyper_embedding_size": 4},
+        ),
+        CellEntry(
+            "ntm",
+            NTM,
+            "external memory",
+            "Graves et al. 2014",
+            {"hidden_size": 53, "memory_slots": 128, "word_size": 20},
+        ),
+        CellEntry(
+            "dnc",
+            DNC,
+            "external memory",
+            "Graves et al. 2016",
+            {"hidden_size": 49, "memory_slots": 32, "word_size": 16, "read_heads": 2},
+        ),
+        CellEntry(
+            "nutm",
+            NUTM,
+            "external memory",
+            "Le et al. 2020",
+            {"hidden_size": 45, "programs": 2, "memory_slots": 128, "word_size": 20},
+        ),
+        CellEntry("sam", SAM, "external memory", "Rae et al. 2016", {"hidden_size": 38, "word_size": 16}),
+        CellEntry("sdnc", SDNC, "external memory", "Rae et al. 2016", {"hidden_size": 40, "word_size": 16}),
     ]
 }
 
@@ -128,9 +217,9 @@ CELLS: dict[str, CellEntry] = {
 def cell_entry(name: str) -> CellEntry:
     """The entry of a name.
 
-    >>> cell_entry("lstn")
+    >>> cell_entry("janett")
     Traceback (most recent call last):
-    mnemon._errors.UnknownName: unknown cell 'lstn': did you mean 'lstm' or 'lstm-chrono'?
+    mnemon._errors.UnknownName: unknown cell 'janett': did you mean 'janet'?
     """
     if name not in CELLS:
         raise unknown("cell", name, CELLS)
@@ -178,6 +267,17 @@ def make_cell(
 def count_parameters(tree: PyTree) -> int:
     """Number of trained numbers."""
     return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, trained(tree))))
+
+
+def time_varying(cell: AbstractCell) -> int:
+    """Number of time-varying variables: how many numbers the state of one example holds.
+
+    >>> import jax
+    >>> time_varying(make_cell("lstm", 10, hidden_size=70, key=jax.random.key(0)))
+    140
+    """
+    state = eqx.filter_eval_shape(lambda c: c.init_state(), cell)
+    return sum(leaf.size for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.floating))
 
 
 def fit_size(name: str, budget: int, input_size: int, output_size: int, **options: Any) -> dict[str, Any]:

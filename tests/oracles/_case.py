@@ -1,7 +1,7 @@
 """What an oracle is."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,34 @@ class Case:
     name: str
     make: Callable[[Any], AbstractCell]  # from a key
     oracle: Callable[[Any, np.ndarray], np.ndarray]
+
+
+class Stop:
+    """`stop(value)` in an oracle is a stop-gradient.
+
+    Finite differences run the oracle at moved parameters; there it plays back the values of the unmoved run.
+    """
+
+    def __init__(self):
+        self._recorded: list[np.ndarray] = []
+        self._played: Iterator[np.ndarray] | None = None
+
+    def record(self) -> None:
+        """Begin the unmoved run."""
+        self._recorded, self._played = [], None
+
+    def play_back(self) -> None:
+        """Begin a moved run."""
+        self._played = iter(self._recorded)
+
+    def __call__(self, value: np.ndarray) -> np.ndarray:
+        if self._played is not None:
+            return next(self._played)
+        self._recorded.append(value)
+        return value
+
+
+stop = Stop()
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
