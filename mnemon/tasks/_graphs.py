@@ -232,3 +232,9 @@ def _triple_text(vector: np.ndarray) -> str:
     parts = vector[:TRIPLE].reshape(3, 3, 10)
     names = ["".join(str(d) for d in part.argmax(axis=1)) if part.any() else "___" for part in parts]
     return f"({', '.join(names)})"
+
+
+@eqx.filter_jit
+def counted_episodes(task: AbstractTask, count: int) -> Episode:
+    """The episodes on which a chance level is counted."""
+    return task.batch(jax.random.key(0), 0, count)

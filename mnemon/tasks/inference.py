@@ -17,6 +17,7 @@ from ._graphs import (
     Lesson,
     answer_steps,
     blank_steps,
+    counted_episodes,
     describe,
     different_labels,
     episode_of,
@@ -110,7 +111,7 @@ class Inference(AbstractGraphTask):
 
     @property
     def chance(self) -> dict[str, float]:
-        episodes = jax.jit(lambda key: self.batch(key, 0, _CHANCE_EPISODES))(jax.random.key(0))
+        episodes = counted_episodes(self, _CHANCE_EPISODES)
         answers = np.asarray(episodes.targets)[np.asarray(episodes.mask)]
         shares = answers.mean(axis=0)
         loss = -float(np.sum(shares[shares > 0] * np.log(shares[shares > 0])))

@@ -21,6 +21,7 @@ from ._graphs import (
     Lesson,
     answer_steps,
     blank_steps,
+    counted_episodes,
     decode,
     describe,
     encode,
@@ -132,14 +133,12 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
 
     @property
     def chance(self) -> dict[str, float]:
-        episodes = jax.jit(lambda key: self.batch(key, 0, _CHANCE_EPISODES))(jax.random.key(0))
-        even = jnp.zeros((_CHANCE_EPISODES, *episodes.targets.shape[1:]))
-        loss = jax.jit(jax.vmap(self.loss))(even, episodes).mean()
-        luck = jax.jit(jax.vmap(self._luck))(episodes).mean(axis=0)
-        return {"loss": float(loss), "moves": float(luck[0]), "minimal": float(luck[1])}
+        episodes = counted_episodes(self, _CHANCE_EPISODES)
+        loss, moves, minimal = (float(value) for value in _mean_luck(self, episodes))
+        return {"loss": loss, "moves": moves, "minimal": minimal}
 
-    def _luck(self, episode: Episode) -> Float[Array, "2"]:
-        """How often a random legal move is right on the teacher's path, and a random walk a shortest path."""
+    def luck(self, episode: Episode) -> Float[Array, "3"]:
+        """Loss of even odds; how often a random move is right on the teacher's path, and a random walk shortest."""
         world = self.begin(episode)
         legal = world.leaving(world.triples[:, 2])  # [edge, edges that may follow it]
         best = jnp.min(jnp.where(legal, world.steps[None], _FAR), axis=1, keepdims=True)
@@ -155,7 +154,8 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
         at = world.leaving(decode(episode.targets)[:, 0])
         nearest = jnp.min(jnp.where(at, world.steps[None], _FAR), axis=1, keepdims=True)
         each = jnp.sum(at & (world.steps[None] == nearest), axis=1) / jnp.maximum(at.sum(axis=1), 1)
-        return jnp.stack([mean_where(each, episode.mask), minimal])
+        loss = self.loss(jnp.zeros_like(episode.targets), episode)
+        return jnp.stack([loss, mean_where(each, episode.mask), minimal])
 
     @property
     def perfect(self) -> dict[str, float]:
@@ -258,6 +258,11 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return metrics["minimal"] >= 0.8
+
+
+@eqx.filter_jit
+def _mean_luck(task: ShortestPath, episodes: Episode) -> Float[Array, "3"]:
+    return jax.vmap(task.luck)(episodes).mean(axis=0)
 
 
 class Walk(NamedTuple):
