@@ -318,14 +318,18 @@ def evaluate(
     count = (task.epoch(batch) or -(-1000 // batch)) if episodes is None else -(-episodes // batch)
     key = jax.random.fold_in(jax.random.key(seed), 0x7E57)
 
-    @eqx.filter_jit
-    def run(model, task):
-        def one(carry, update):
-            data = task.batch(jax.random.fold_in(key, update), update, batch)
-            loss, outcome = objective(model, task, data, carry, key=None)
-            return outcome.carry, {**outcome.metrics, "loss": loss}
+    scores = _scores(model, task, objective, key, batch, count)
+    return {name: float(values.mean()) for name, values in scores.items()}
 
-        carry = objective.init_carry(model, task, batch)
-        return jax.lax.scan(one, carry, jnp.arange(count))[1]
 
-    return {name: float(values.mean()) for name, values in run(model, task).items()}
+@eqx.filter_jit
+def _scores(model: Model, task: AbstractTask, objective: AbstractObjective, key, batch: int, count: int):
+    """Loss and metrics of each batch. Compiled once, however often a model of one shape is examined."""
+
+    def one(carry, update):
+        data = task.batch(jax.random.fold_in(key, update), update, batch)
+        loss, outcome = objective(model, task, data, carry, key=None)
+        return outcome.carry, {**outcome.metrics, "loss": loss}
+
+    carry = objective.init_carry(model, task, batch)
+    return jax.lax.scan(one, carry, jnp.arange(count))[1]
