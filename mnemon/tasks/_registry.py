@@ -5,14 +5,28 @@ from typing import Any
 
 from .._errors import unknown
 from ._contract import AbstractTask
+from .associative_recall import AssociativeRecall
+from .associative_retrieval import AssociativeRetrieval
 from .copying import Copying
 from .denoising import Denoising
+from .dynamic_ngrams import DynamicNGrams
+from .ntm_copy import NTMCopy
+from .priority_sort import PrioritySort
+from .repeat_copy import RepeatCopy
+from .seq2seq_retrieval import Seq2SeqRetrieval
 from .variable_copying import VariableCopying
 
 TASKS: dict[str, type[AbstractTask]] = {
     "copying": Copying,
     "variable-copying": VariableCopying,
     "denoising": Denoising,
+    "ntm-copy": NTMCopy,
+    "repeat-copy": RepeatCopy,
+    "associative-recall": AssociativeRecall,
+    "dynamic-ngrams": DynamicNGrams,
+    "priority-sort": PrioritySort,
+    "associative-retrieval": AssociativeRetrieval,
+    "seq2seq-retrieval": Seq2SeqRetrieval,
 }
 
 
