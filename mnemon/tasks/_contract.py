@@ -68,10 +68,10 @@ class AbstractTask(eqx.Module):
         """What is minimised, of one episode."""
 
     def step_losses(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, " time"]:
-        """How much each scored step lost, for learning that rewards steps; by default the last answers for all."""
+        """The losses whose mean over the scored steps is the loss; by default the last of these answers for all."""
         steps = jnp.arange(episode.mask.shape[0])
         last = jnp.max(jnp.where(episode.mask, steps, 0))
-        return jnp.where(steps == last, self.loss(outputs, episode), 0.0)
+        return jnp.where(steps == last, self.loss(outputs, episode) * jnp.sum(episode.mask), 0.0)
 
     @abc.abstractmethod
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
