@@ -113,6 +113,8 @@ class _Training:
     """Any Optax optimiser by name."""
     clip: float | None = 1.0
     """Largest norm of the gradient; None for no clipping."""
+    objective: str = "supervised"
+    """What is minimised: supervised; or reinforce, reinforce-auxiliary for cells that choose."""
     budget: int | None = None
     """Choose the cell's size for this number of parameters."""
     embedding_size: int | None = None

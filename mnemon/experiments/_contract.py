@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from ..training.fit import Record
+from ..model import Model
+from ..tasks import make_task
+from ..training.fit import Record, evaluate
 from ..training.runs import RunConfig, train_run
 
 # A stored curve has at most about this many points; the run's own metrics file has all.
@@ -22,10 +24,27 @@ class Job(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
+class Score:
+    """A metric of the trained network on fresh data, or on its task with other options."""
+
+    metric: str
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    episodes: int = 1000
+    batch: int = 100
+
+    def of(self, model: Model, config: RunConfig) -> float:
+        """The score of a network that was trained as `config` says."""
+        task = make_task(config.task, **{**config.task_options, **self.options})
+        return evaluate(model, task, episodes=self.episodes, batch=self.batch)[self.metric]
+
+
+@dataclasses.dataclass(frozen=True)
 class Training:
-    """A training run. Its result has the learning curve, whether and when it solved the task, and the last metrics."""
+    """A training run. Its result has the learning curve, whether and when it solved the task, the last metrics, and
+    the scores that are wanted after it."""
 
     config: RunConfig
+    scores: Mapping[str, Score] = dataclasses.field(default_factory=dict)
 
     def run(self, seed: int, folder: Path) -> dict[str, Any]:
         config = dataclasses.replace(self.config, seed=seed)
@@ -38,6 +57,7 @@ class Training:
             "steps_to_solve": solved_at,
             "last": result.records[-1] if result.records else {},
             "curve": thin_curve(result.records),
+            "scores": {name: score.of(result.model, config) for name, score in self.scores.items()},
             "seconds": round(result.seconds, 1),
         }
 

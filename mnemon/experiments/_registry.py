@@ -2,6 +2,8 @@
 
 from .._errors import unknown
 from . import (
+    fwr_table,
+    gfw_table_1,
     jacobian_decay,
     nsm_theorem_2,
     th_fig_3_3,
@@ -11,6 +13,7 @@ from . import (
     th_fig_4_7,
     th_forgetting,
     th_stability,
+    th_table_3_3,
 )
 from ._contract import Experiment
 
@@ -26,6 +29,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         th_forgetting,
         nsm_theorem_2,
         jacobian_decay,
+        fwr_table,
+        gfw_table_1,
+        th_table_3_3,
     )
 }
 

@@ -94,6 +94,10 @@ def read_results(results: Path, experiment: str) -> dict[str, dict[str, Any]]:
 def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
     """One row for each arm of a result: measured beside published, with the spread over seeds."""
     rows = []
+    # Every row has the columns of all.
+    scores = list(
+        dict.fromkeys(s for arm in content["arms"].values() for r in arm["seeds"].values() for s in r.get("scores", {}))
+    )
     for name, arm in content["arms"].items():
         done = list(arm["seeds"].values())
         steps = [result["steps_to_solve"] for result in done if result.get("solved")]
@@ -106,6 +110,10 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
                 "solved": f"{len(steps)}/{len(done)}",
                 "updates to solve (median, range)": _spread([float(step) for step in steps], "{:,.0f}"),
                 "last loss (median, range)": _spread(losses, "{:.4f}"),
+                **{
+                    score: _spread([r["scores"][score] for r in done if score in r.get("scores", {})], "{:.4g}")
+                    for score in scores
+                },
                 "without a memory": f"{arm['baseline']:.4f}" if "baseline" in arm else "–",
                 "updates": f"{max((result['updates'] for result in done), default=0):,}",
                 "published": arm["published"],

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 
@@ -67,9 +68,20 @@ class AbstractTask(eqx.Module):
     def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
         """What is minimised, of one episode."""
 
+    def step_losses(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, " time"]:
+        """The losses whose mean over the scored steps is the loss; by default the last of these answers for all."""
+        steps = jnp.arange(episode.mask.shape[0])
+        last = jnp.max(jnp.where(episode.mask, steps, 0))
+        return jnp.where(steps == last, self.loss(outputs, episode) * jnp.sum(episode.mask), 0.0)
+
     @abc.abstractmethod
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
         """What is reported, of one episode; averaged over episodes."""
+
+    def weights(self, episode: Episode) -> dict[str, Float[Array, ""]]:
+        """How much the episode counts in the averages of metrics; in those not named every episode counts the same."""
+        del episode
+        return {}
 
     @abc.abstractmethod
     def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
@@ -118,7 +130,11 @@ class AbstractTask(eqx.Module):
         """Mean loss and metrics of a batch."""
         losses = jax.vmap(self.loss)(outputs, episodes)
         metrics = jax.vmap(self.metrics)(outputs, episodes)
-        return losses.mean(), {name: values.mean() for name, values in metrics.items()}
+        weights = jax.vmap(self.weights)(episodes)
+        means = {name: values.mean() for name, values in metrics.items() if name not in weights}
+        for name, weight in weights.items():
+            means[name] = jnp.sum(weight * metrics[name]) / jnp.maximum(jnp.sum(weight), 1.0)
+        return losses.mean(), means
 
 
 class AbstractInteractive(AbstractTask):

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._errors import require
 from ._contract import AbstractTask, Episode
-from ._symbols import accuracy, certain, cross_entropy
+from ._symbols import accuracy, certain, cross_entropies, cross_entropy
 
 BLANK = 0
 
@@ -56,6 +56,9 @@ class AbstractRecall(AbstractTask):
 
     def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
         return cross_entropy(outputs, episode.targets, episode.mask)
+
+    def step_losses(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, " time"]:
+        return cross_entropies(outputs, episode.targets)
 
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
         recalled = episode.mask & (episode.targets != BLANK)

@@ -5,13 +5,20 @@ from typing import Any
 
 from .._errors import unknown
 from ._contract import AbstractTask
+from .associative_recall import AssociativeRecall
+from .associative_retrieval import AssociativeRetrieval
 from .babi import BAbI
 from .char_lm import CharLM
 from .copying import Copying
 from .denoising import Denoising
+from .dynamic_ngrams import DynamicNGrams
 from .entailment import Entailment
 from .inference import Inference
+from .ntm_copy import NTMCopy
+from .priority_sort import PrioritySort
 from .psmnist import PermutedMNIST
+from .repeat_copy import RepeatCopy
+from .seq2seq_retrieval import Seq2SeqRetrieval
 from .shortest_path import ShortestPath
 from .stroke_mnist import StrokeMNIST
 from .traversal import Traversal
@@ -29,6 +36,13 @@ TASKS: dict[str, type[AbstractTask]] = {
     "traversal": Traversal,
     "shortest-path": ShortestPath,
     "inference": Inference,
+    "ntm-copy": NTMCopy,
+    "repeat-copy": RepeatCopy,
+    "associative-recall": AssociativeRecall,
+    "dynamic-ngrams": DynamicNGrams,
+    "priority-sort": PrioritySort,
+    "associative-retrieval": AssociativeRetrieval,
+    "seq2seq-retrieval": Seq2SeqRetrieval,
 }
 
 

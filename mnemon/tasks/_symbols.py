@@ -14,13 +14,17 @@ def mean_where(values: Float[Array, " time"], mask: Bool[Array, " time"]) -> Flo
     return jnp.sum(jnp.where(mask, values, 0.0)) / jnp.maximum(jnp.sum(mask), 1)
 
 
+def cross_entropies(logits: Float[Array, "time symbols"], targets: Int[Array, " time"]) -> Float[Array, " time"]:
+    """Cross-entropy in nats of each step."""
+    log_probabilities = jax.nn.log_softmax(logits)
+    return -jnp.take_along_axis(log_probabilities, targets[:, None], axis=1)[:, 0]
+
+
 def cross_entropy(
     logits: Float[Array, "time symbols"], targets: Int[Array, " time"], mask: Bool[Array, " time"]
 ) -> Float[Array, ""]:
     """Mean cross-entropy in nats over the scored steps."""
-    log_probabilities = jax.nn.log_softmax(logits)
-    chosen = jnp.take_along_axis(log_probabilities, targets[:, None], axis=1)[:, 0]
-    return -mean_where(chosen, mask)
+    return mean_where(cross_entropies(logits, targets), mask)
 
 
 def accuracy(

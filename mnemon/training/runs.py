@@ -21,7 +21,7 @@ import equinox as eqx
 import jax
 from safetensors.numpy import save_file
 
-from .._errors import MnemonError, require
+from .._errors import MnemonError, require, unknown
 from .._files import write_atomically
 from .._version import __version__
 from ..cells import cell_entry, cell_options, count_parameters, fit_size
@@ -29,11 +29,17 @@ from ..model import Model, make_model
 from ..tasks import AbstractTask, make_task, task_options
 from .checkpoints import Checkpoints
 from .fit import METRICS_FILE, FitResult, Record, _init_state, fit, read_records
-from .objectives import default_objective
+from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
+from .reinforce import Reinforce
 
 CONFIG_FILE = "run.json"
 WEIGHTS_FILE = "model.safetensors"
+OBJECTIVES: dict[str, Callable[[AbstractTask], AbstractObjective]] = {
+    "supervised": default_objective,
+    "reinforce": lambda task: Reinforce(),
+    "reinforce-auxiliary": lambda task: Reinforce(auxiliary=True),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +59,7 @@ class RunConfig:
     log_every: int = 100
     stop_when_solved: bool = False
     embedding_size: int | None = None
+    objective: str = "supervised"
 
     def __post_init__(self):
         require(self.steps >= 0, "steps", self.steps, "a number of updates, 0 or more", "--steps 10000")
@@ -65,6 +72,8 @@ class RunConfig:
             "--log-every 100",
         )
         make_optimizer(self.optimizer, self.lr, self.clip)
+        if self.objective not in OBJECTIVES:
+            raise unknown("objective", self.objective, OBJECTIVES)
         # An option given at its default is the same run as one not given.
         for name, known in (
             ("task_options", task_options(self.task)),
@@ -84,6 +93,10 @@ class RunConfig:
     def make_task(self) -> AbstractTask:
         """The task."""
         return make_task(self.task, **self.task_options)
+
+    def make_objective(self, task: AbstractTask) -> AbstractObjective:
+        """What is minimised."""
+        return OBJECTIVES[self.objective](task)
 
     def make_model(self) -> Model:
         """The untrained model."""
@@ -107,7 +120,7 @@ class Run:
         """The newest sound checkpoint: number of updates, and model."""
         config, task = self.config, self.config.make_task()
         optimizer = make_optimizer(config.optimizer, config.lr, config.clip)
-        like = _init_state(config.make_model(), task, optimizer, default_objective(task), config.batch, config.seed)
+        like = _init_state(config.make_model(), task, optimizer, config.make_objective(task), config.batch, config.seed)
         with Checkpoints(self.folder / "checkpoints") as checkpoints:
             restored = checkpoints.restore(like, report)
         if restored is None:
@@ -165,6 +178,7 @@ def train_run(
         updates=config.steps,
         batch=config.batch,
         optimizer=make_optimizer(config.optimizer, config.lr, config.clip),
+        objective=config.make_objective(task),
         seed=config.seed,
         log_every=config.log_every,
         stop_when_solved=config.stop_when_solved,

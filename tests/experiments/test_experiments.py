@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from mnemon.experiments import EXPERIMENTS, Job, Training, reproduce
-from mnemon.experiments._contract import Arm, Experiment, Preset
+from mnemon.experiments._contract import Arm, Experiment, Preset, Score
 from mnemon.experiments._report import write_report
-from mnemon.experiments._results import write_results
+from mnemon.experiments._results import result_rows, write_results
 from mnemon.experiments._runner import RESULT_FILE, job_folder
 from mnemon.experiments.th_fig_4_2 import TracedTraining
 from mnemon.training.runs import RunConfig
@@ -97,3 +97,16 @@ def test_the_protocol_fits_trainings_and_simulations():
     assert any(isinstance(job, Training) for job in jobs)
     assert not all(isinstance(job, Training) for job in jobs)
     assert Experiment("x", "s", "w", "p", {"smoke": Preset((Arm("a", jobs[0]),), 1, "c", "n")}).draw is None
+
+
+def test_scores_after_training_are_in_the_table(tmp_path):
+    config = RunConfig("ntm-copy", "rnn", {"max_length": 1, "bits": 2}, {"hidden_size": 3}, steps=2)
+    longer = Score("bit_error", {"min_length": 3, "max_length": 3}, episodes=40, batch=20)
+    training = Training(config, {"wrong bits at 3": longer})
+    result = json.loads(json.dumps(training.run(0, tmp_path)))
+    assert 0.0 < result["scores"]["wrong bits at 3"] <= 6.0
+    plain = {"seeds": {"0": {**result, "scores": {}}}, "published": "-"}
+    arms = {"scored": {"seeds": {"0": result}, "published": "-"}, "plain": plain}
+    rows = result_rows({"arms": arms})
+    assert float(rows[0]["wrong bits at 3"]) == pytest.approx(result["scores"]["wrong bits at 3"], rel=1e-3)
+    assert rows[1]["wrong bits at 3"] == "–"
