@@ -1,0 +1,18 @@
+"""Learning tasks one after the other: memories against forgetting, networks that grow, and how to measure both."""
+
+from .ewc import EWC as EWC
+from .ewc import Anchor as Anchor
+from .gem import GEM as GEM
+from .gem import AverageGEM as AverageGEM
+from .gem import project as project
+from .gem import project_average as project_average
+from .gem import remembered as remembered
+from .memory import EpisodicMemory as EpisodicMemory
+from .memory import Recent as Recent
+from .metrics import average_accuracy as average_accuracy
+from .metrics import backward_transfer as backward_transfer
+from .metrics import current_accuracy as current_accuracy
+from .metrics import forward_transfer as forward_transfer
+from .metrics import future_accuracy as future_accuracy
+from .metrics import levels_cleared as levels_cleared
+from .metrics import previous_accuracy as previous_accuracy
