@@ -2,6 +2,13 @@
 
 from .ewc import EWC as EWC
 from .ewc import Anchor as Anchor
+from .expansion import Widening as Widening
+from .expansion import condition_numbers as condition_numbers
+from .expansion import deepen as deepen
+from .expansion import largest_difference as largest_difference
+from .expansion import widen as widen
+from .expansion import widen_optimizer as widen_optimizer
+from .expansion import zero_sum_noise as zero_sum_noise
 from .gem import GEM as GEM
 from .gem import AverageGEM as AverageGEM
 from .gem import project as project

@@ -215,7 +215,7 @@ class GEM(AbstractRehearsal):
 
 
 class AverageGEM(AbstractRehearsal):
-    """A-GEM: no update may raise the mean loss of a random batch of the memory. One more gradient, whatever the tasks."""
+    """A-GEM: no update may raise the mean loss of a random batch of the memory, at the cost of one more gradient."""
 
     inner: AbstractObjective
     memory: EpisodicMemory

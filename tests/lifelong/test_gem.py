@@ -256,7 +256,7 @@ def test_ewc_pulls_towards_each_anchor_by_importance():
 
 
 @pytest.mark.parametrize(
-    "make, match",
+    ("make", "match"),
     [
         (lambda: GEM(margin=-1.0), "margin=-1.0"),
         (lambda: GEM(ridge=0.0), "ridge=0.0"),
