@@ -1,5 +1,7 @@
 """Learning tasks one after the other: memories against forgetting, networks that grow, and how to measure both."""
 
+from .curriculum import Curriculum as Curriculum
+from .curriculum import learn as learn
 from .ewc import EWC as EWC
 from .ewc import Anchor as Anchor
 from .expansion import Widening as Widening

@@ -65,21 +65,29 @@ class EWC(AbstractObjective):
     """
 
     inner: AbstractObjective
-    strength: float = eqx.field(static=True)  # lambda
     anchors: tuple[Anchor, ...]
+    strength: float = eqx.field(static=True)  # lambda
+    episodes: int = eqx.field(static=True)
 
     def __init__(
-        self, anchors: tuple[Anchor, ...] = (), *, strength: float = 1000.0, inner: AbstractObjective | None = None
+        self,
+        anchors: tuple[Anchor, ...] = (),
+        *,
+        strength: float = 1000.0,
+        episodes: int = 10,
+        inner: AbstractObjective | None = None,
     ):
         r"""**Arguments:**
 
         - `anchors`: one for each task before.
         - `strength`: \(\lambda\).
+        - `episodes`: for the anchor of each task that is learned from now on.
         - `inner`: L; by default the task's loss.
         """
         require(strength >= 0, "strength", strength, "0 or more", "strength=1000.0")
         self.inner = Supervised() if inner is None else inner
-        self.strength, self.anchors = strength, tuple(anchors)
+        require(episodes >= 1, "episodes", episodes, "at least one episode", "episodes=10")
+        self.strength, self.anchors, self.episodes = strength, tuple(anchors), episodes
 
     def init_carry(self, model: Model, task: AbstractTask, batch: int) -> Any:
         return self.inner.init_carry(model, task, batch)
@@ -91,3 +99,7 @@ class EWC(AbstractObjective):
         parameters = eqx.filter(model, trained(model))
         penalty = sum((anchor.distance(parameters) for anchor in self.anchors), jnp.zeros(()))
         return loss + 0.5 * self.strength * penalty, outcome
+
+    def after_task(self, model: Model, task: AbstractTask, carry: Any, *, key: PRNGKeyArray) -> "EWC":
+        anchor = Anchor.at(model, task, task.batch(key, 0, self.episodes), inner=self.inner)
+        return EWC((*self.anchors, anchor), strength=self.strength, episodes=self.episodes, inner=self.inner)

@@ -111,8 +111,6 @@ def widen_optimizer(
     words, sizes = _words(teacher), _sizes(teacher)
 
     def of_leaf(path: tuple, new: Any, old: Any) -> Any:
-        if not eqx.is_array(new):
-            return new
         for n, entry in enumerate(path):
             power = _POWERS.get(getattr(entry, "name", None))
             if power is not None:
@@ -122,7 +120,10 @@ def widen_optimizer(
                 return _repeat(old, word, widening, sizes, input_power=0, output_power=power)
         return old if new.shape == old.shape else new
 
-    return jax.tree_util.tree_map_with_path(of_leaf, fresh, state)
+    # The two trees differ in static sizes, so that only their leaves can be matched.
+    leaves, structure = jax.tree_util.tree_flatten_with_path(fresh)
+    pairs = zip(leaves, jax.tree.leaves(state), strict=True)
+    return jax.tree.unflatten(structure, [of_leaf(path, new, old) for (path, new), old in pairs])
 
 
 def deepen(model: Model, layer: AbstractCell, *, scale: float = 0.01, gate_bias: float = 8.0) -> Model:

@@ -151,6 +151,12 @@ class AbstractRehearsal(AbstractObjective):
         metrics = {**outcome.metrics, "projected": projected.astype(loss.dtype)}
         return loss, outcome._replace(metrics=metrics), gradient
 
+    def after_task(
+        self, model: Model, task: AbstractTask, carry: Rehearsal, *, key: PRNGKeyArray
+    ) -> "AbstractRehearsal":
+        # tree_at counts an empty memory, which has no arrays, as no leaf
+        return eqx.tree_at(lambda o: o.memory, self, remembered(carry), is_leaf=_is_memory)
+
 
 class GEM(AbstractRehearsal):
     """GEM: no update may raise the loss of any earlier task on its stored examples, to first order.
@@ -244,6 +250,10 @@ class AverageGEM(AbstractRehearsal):
             chosen = jax.random.choice(jax.random.fold_in(key, 0), total, (self.batch,), replace=False)
             stored = jax.tree.map(lambda leaf: leaf[chosen], stored)
         return project_average(gradient, gradient_of(stored))
+
+
+def _is_memory(node: Any) -> bool:
+    return isinstance(node, EpisodicMemory)
 
 
 def remembered(carry: Rehearsal) -> EpisodicMemory:

@@ -36,7 +36,7 @@ def backward_transfer(matrix: Matrix) -> float:
     return float(np.mean(changes[:-1])) if tasks > 1 else 0.0
 
 
-def forward_transfer(matrix: Matrix, untrained: Float[np.ndarray, " evaluated"]) -> float:
+def forward_transfer(matrix: Matrix, untrained: Float[np.ndarray, " tasks"]) -> float:
     """FWT: the lead over an untrained network that each task but the first starts with. 0 for a single task.
 
     `untrained` is the accuracy of the initial network on each task.

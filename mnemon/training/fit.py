@@ -61,6 +61,7 @@ class FitResult:
     seconds: float  # of this call
     updates_per_second: float  # without the time to compile
     carry: Any  # the objective's carry, such as an episodic memory
+    optimizer_state: Any
 
 
 def fit(
@@ -70,6 +71,7 @@ def fit(
     updates: int,
     batch: int = 10,
     optimizer: optax.GradientTransformation | None = None,
+    optimizer_state: Any = None,
     objective: AbstractObjective | None = None,
     seed: int = 0,
     log_every: int = 100,
@@ -88,6 +90,7 @@ def fit(
     - `updates`: how many updates in all, those before a resume included.
     - `batch`: episodes an update.
     - `optimizer`: any Optax optimiser; by default Adam 0.001 with the gradient norm clipped at 1.
+    - `optimizer_state`: what the optimiser starts from, such as that of an earlier result; by default a fresh one.
     - `objective`: what to minimise; by default the task's loss.
     - `seed`: for data and whatever the model samples.
     - `log_every`: updates a record.
@@ -116,6 +119,8 @@ def fit(
     optimizer = make_optimizer() if optimizer is None else optimizer
     started = time.perf_counter()
     state = _init_state(model, task, optimizer, objective, batch, seed)
+    if optimizer_state is not None:
+        state = eqx.tree_at(lambda s: s.optimizer, state, optimizer_state)
     advance = _compiled_advance(state, task, optimizer, objective, batch)
     with contextlib.ExitStack() as stack:
         log = _Log(folder)
@@ -170,7 +175,7 @@ def fit(
         save()
     seconds = time.perf_counter() - started
     speed = timed_updates / timed_seconds if timed_seconds else rate
-    return FitResult(state.model, done, log.records, solved, seconds, speed, state.carry)
+    return FitResult(state.model, done, log.records, solved, seconds, speed, state.carry, state.optimizer)
 
 
 def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> TrainState:

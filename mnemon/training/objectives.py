@@ -49,6 +49,10 @@ class AbstractObjective(eqx.Module):
         (loss, outcome), gradient = jax.value_and_grad(loss_of, has_aux=True)(parameters)
         return loss, outcome, gradient
 
+    def after_task(self, model: Model, task: AbstractTask, carry: Any, *, key: PRNGKeyArray) -> "AbstractObjective":
+        """The objective for the next task, after this one was learned: by default the same."""
+        return self
+
 
 class Supervised(AbstractObjective):
     """The task's own loss by backpropagation through time.

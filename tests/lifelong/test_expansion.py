@@ -31,20 +31,25 @@ CELLS = {
     "lstm": lambda size, key: LSTM(INPUT, size, key=key),
     "lstm-peepholes": lambda size, key: LSTM(INPUT, size, peepholes=True, chrono=20, key=key),
     "lstm-norm": lambda size, key: LSTM(INPUT, size, layer_norm=True, key=key),
-    "nru": lambda size, key: NRU(INPUT, size, memory_size=16, heads=4, key=key),
-    "nru-code": lambda size, key: NRU(INPUT, size, memory_size=16, heads=4, heads_see_input=False, key=key),
+    "nru": lambda size, key: NRU(INPUT, size, memory_size=16, heads=4, average_heads=True, key=key),
+    "nru-code": lambda size, key: NRU(
+        INPUT, size, memory_size=16, heads=4, average_heads=True, heads_see_input=False, relu_heads=True, key=key
+    ),
     "zoneout": lambda size, key: Zoneout(LSTM(INPUT, size, key=key), hidden=0.1, cell=0.3),
     "stack": lambda size, key: Stack(LSTM(INPUT, 5, key=key), GRU(5, size, key=key)),
 }
 
 
 def _random_model(cell) -> Model:
-    """A network whose parameters are all random, as after training: no zero biases, no unit gains."""
+    """A network whose parameters are all random, as after training: no zero biases, no unit gains.
+
+    They are small enough that an NRU, which nothing bounds, does not grow until 1e-5 is below the rounding of floats.
+    """
     model = Model(cell, OUTPUT, symbols=INPUT, key=jax.random.key(1))
     parameters, rest = eqx.partition(model, trained(model))
     leaves, tree = jax.tree.flatten(parameters)
     keys = jax.random.split(jax.random.key(2), len(leaves))
-    noisy = [leaf + 0.1 * jax.random.normal(key, leaf.shape) for leaf, key in zip(leaves, keys, strict=True)]
+    noisy = [0.7 * leaf + 0.1 * jax.random.normal(key, leaf.shape) for leaf, key in zip(leaves, keys, strict=True)]
     return eqx.combine(jax.tree.unflatten(tree, noisy), rest)
 
 
