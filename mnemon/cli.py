@@ -334,6 +334,13 @@ def bench(arguments: list[str]) -> None:
     run(arguments, lambda rows, as_json, title: _print_table(rows, as_json, title))
 
 
+def lens(arguments: list[str]) -> None:
+    """Look inside: `mnemon lens jacobian RUN`, `lens trace RUN`, `lens paths`, `lens programs`."""
+    from .lens.command import lens as run
+
+    run(arguments, _print_table, ERR)
+
+
 def experiments(arguments: list[str]) -> None:
     """The tables and figures of the literature, with their presets and the state of the results here."""
     options = tyro.cli(_Listing, prog="mnemon experiments", description=experiments.__doc__, args=arguments)
@@ -383,6 +390,8 @@ class _Report:
     """Folders of runs, or ids of experiments."""
     out: Path = Path("report.html")
     """The page to write about runs."""
+    files: bool = True
+    """Also write each picture (SVG, PNG, PDF) and table (CSV, Markdown) of the page to a folder beside it."""
     results: Path = Path("results")
     """Where the results of experiments are."""
     json: bool = False
@@ -402,7 +411,8 @@ def report(arguments: list[str]) -> None:
     folders = [Path(name) for name in options.runs if name not in EXPERIMENTS]
     written = [path for name in ids for path in write_experiment(name, options.results)]
     if folders:
-        written.append(write_report([open_run(folder) for folder in folders], options.out))
+        files = options.out.with_name(f"{options.out.stem}-files") if options.files else None
+        written += write_report([open_run(folder) for folder in folders], options.out, files=files, report=_say)
     if options.json:
         print(json.dumps({"files": [str(path) for path in written]}))
     else:
@@ -436,6 +446,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train": train,
     "evaluate": evaluate,
     "bench": bench,
+    "lens": lens,
     "experiments": experiments,
     "reproduce": reproduce,
     "report": report,

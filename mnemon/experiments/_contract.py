@@ -1,7 +1,7 @@
 """What an experiment is: a grid of arms, the published numbers beside it, and presets of different cost."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -83,3 +83,7 @@ class Experiment:
     shows: str
     published: str
     presets: Mapping[str, Preset]
+    # From the stored results of a preset to the rows of its table, and to its chart (an Altair chart; its file imports
+    # Altair only there). Without them: measured beside published, and the learning curves.
+    table: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
+    draw: Callable[[dict[str, Any]], Any] | None = None

@@ -1,10 +1,33 @@
 """Every experiment by id. A new experiment is one file and one entry here."""
 
 from .._errors import unknown
-from . import th_fig_4_1
+from . import (
+    jacobian_decay,
+    nsm_theorem_2,
+    th_fig_3_3,
+    th_fig_3_5,
+    th_fig_4_1,
+    th_fig_4_2,
+    th_fig_4_7,
+    th_forgetting,
+    th_stability,
+)
 from ._contract import Experiment
 
-EXPERIMENTS: dict[str, Experiment] = {experiment.id: experiment for experiment in [th_fig_4_1.EXPERIMENT]}
+EXPERIMENTS: dict[str, Experiment] = {
+    module.EXPERIMENT.id: module.EXPERIMENT
+    for module in (
+        th_fig_3_3,
+        th_fig_3_5,
+        th_fig_4_1,
+        th_fig_4_2,
+        th_fig_4_7,
+        th_stability,
+        th_forgetting,
+        nsm_theorem_2,
+        jacobian_decay,
+    )
+}
 
 
 def get_experiment(name: str) -> Experiment:

@@ -8,28 +8,26 @@ import polars as pl
 
 from .._files import write_atomically
 from ..report.charts import Chart, themed
+from ..report.files import markdown_table, save_chart, save_table
+from ._registry import get_experiment
 from ._results import read_results, result_rows
 
 
-def write_report(experiment: str, results: Path) -> list[Path]:
-    """Draw every stored preset of an experiment beside its data: PRESET.md, PRESET.svg and PRESET.png."""
+def write_report(name: str, results: Path) -> list[Path]:
+    """Draw every stored preset of an experiment beside its data: the picture, the table, and both on one page."""
+    experiment = get_experiment(name)
+    folder = results / name
     written: list[Path] = []
-    for preset, content in read_results(results, experiment).items():
-        folder = results / experiment
-        text = folder / f"{preset}.md"
-        write_atomically(text, _markdown(content))
-        chart = themed(curves_chart(content))
-        for ending in ("svg", "png"):
-            chart.save(folder / f"{preset}.{ending}", scale_factor=1.5)
-            written.append(folder / f"{preset}.{ending}")
-        written.append(text)
+    for preset, content in read_results(results, name).items():
+        rows = (experiment.table or result_rows)(content)
+        written += save_table(rows, folder, preset)
+        written += save_chart(themed((experiment.draw or curves_chart)(content)), folder, preset)
+        write_atomically(folder / f"{preset}.md", _markdown(content, rows))
     return written
 
 
-def _markdown(content: dict[str, Any]) -> str:
-    rows = result_rows(content)
+def _markdown(content: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     source = content["provenance"]
-    head = " | ".join(rows[0])
     lines = [
         f"# {content['id']}, preset {content['preset']}",
         "",
@@ -40,12 +38,7 @@ def _markdown(content: dict[str, Any]) -> str:
         "",
         f"![curves]({content['preset']}.svg)",
         "",
-        f"| {head} |",
-        "|" + "---|" * len(rows[0]),
-        *("| " + " | ".join(str(value) for value in row.values()) + " |" for row in rows),
-        "",
-        "Numbers over seeds are medians with the range in brackets.",
-        "",
+        markdown_table(rows),
         f"Made by `{source['command']}` at commit `{source['commit']}` on {source['machine']}, "
         + ", ".join(f"{name} {version}" for name, version in source["versions"].items())
         + f", {source['date']}.",

@@ -1,5 +1,32 @@
 """Instruments on any cell."""
 
+from .interface import InterfaceFlow as InterfaceFlow
+from .interface import interface_flow as interface_flow
+from .jacobian import Decomposition as Decomposition
+from .jacobian import Flow as Flow
+from .jacobian import decompose as decompose
+from .jacobian import differentiable_parts as differentiable_parts
+from .jacobian import jacobian as jacobian
+from .jacobian import jacobian_flow as jacobian_flow
+from .jacobian import top_singular_values as top_singular_values
+from .paths import ShortestPaths as ShortestPaths
+from .paths import has_wormholes as has_wormholes
+from .paths import memory_path_lengths as memory_path_lengths
+from .paths import read_sources as read_sources
+from .paths import shortest_path as shortest_path
+from .paths import shortest_paths as shortest_paths
+from .paths import simulate_slots as simulate_slots
+from .paths import simulated_paths as simulated_paths
+from .paths import trace_sources as trace_sources
+from .programs import critical_product as critical_product
+from .programs import many_programs_chance as many_programs_chance
+from .programs import one_program_chance as one_program_chance
+from .programs import power_density as power_density
+from .programs import product_density as product_density
+from .programs import sampled_chances as sampled_chances
 from .trace import Trace as Trace
+from .trace import load_trace as load_trace
 from .trace import named_arrays as named_arrays
+from .trace import save_trace as save_trace
 from .trace import trace as trace
+from .trace import trace_run as trace_run

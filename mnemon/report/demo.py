@@ -34,7 +34,8 @@ def run_demo(folder: Path, steps: int, delay: int, console: Console) -> Path:
     from .page import write_report
 
     console.print("Drawing the page ...")
-    return write_report([open_run(folder / cell) for cell in CELLS], folder / "demo.html", "mnemon: who remembers?")
+    runs = [open_run(folder / cell) for cell in CELLS]
+    return write_report(runs, folder / "demo.html", "mnemon: who remembers?", report=console.print)[0]
 
 
 class _Training:

@@ -2,27 +2,35 @@
 
 import html
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import polars as pl
 import vl_convert
 
 from .._files import write_atomically
 from ..cells import count_parameters
-from ..lens.trace import Trace, trace
-from ..tasks import AbstractTask, Episode
+from ..lens import Trace, differentiable_parts, has_wormholes, jacobian_flow, trace, trace_sources
+from ..tasks import AbstractTask
 from ..training.runs import Run
-from .charts import Chart, change_of_state, heat_map, learning_curves, themed
+from .charts import Chart, change_of_state, heat_map, jacobian_decay, learning_curves, read_arcs, themed
+from .files import save_chart, save_table
+
+# Parts of a state with more entries than this, and longer distances, would take long to differentiate.
+_JACOBIAN_ENTRIES, _JACOBIAN_STEPS = 256, 200
 
 _TEMPLATE = Template("""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline';
+ script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:">
 <title>$title</title>
 <style>
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 800px; margin: 2rem auto; padding: 0 1rem; }
@@ -39,9 +47,9 @@ $body
 <script type="module">
 $script
 const charts = $charts;
+const actions = {export: true, source: false, compiled: false, editor: false};
 for (const [id, spec] of Object.entries(charts))
-  vegaEmbed(document.getElementById(id), spec,
-            {actions: {export: true, source: false, compiled: false, editor: false}, renderer: "svg"});
+  vegaEmbed(document.getElementById(id), spec, {mode: "vega-lite", renderer: "svg", actions});
 </script>
 </body>
 </html>
@@ -54,7 +62,8 @@ class Page:
     def __init__(self, title: str):
         self._title = title
         self._parts = [f"<h1>{html.escape(title)}</h1>"]
-        self._charts: dict[str, Any] = {}
+        self._charts: dict[str, Chart] = {}
+        self._tables: dict[str, Sequence[dict[str, Any]]] = {}
 
     def heading(self, text: str) -> None:
         self._parts.append(f"<h2>{html.escape(text)}</h2>")
@@ -65,7 +74,10 @@ class Page:
     def preformatted(self, text: str) -> None:
         self._parts.append(f"<pre>{html.escape(text)}</pre>")
 
-    def table(self, rows: Sequence[dict[str, Any]]) -> None:
+    def table(self, rows: Sequence[dict[str, Any]], name: str) -> None:
+        """A table; `name` is that of its files."""
+        self._tables[f"table-{len(self._tables)}-{_slug(name)}"] = rows
+
         def cell(tag: str, value: Any) -> str:
             number = isinstance(value, int | float)
             text = f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if number else str(value)
@@ -75,9 +87,10 @@ class Page:
         body = "".join("<tr>" + "".join(cell("td", value) for value in row.values()) + "</tr>" for row in rows)
         self._parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
-    def chart(self, chart: Chart) -> None:
-        name = f"chart{len(self._charts)}"
-        self._charts[name] = json.loads(themed(chart).to_json())
+    def chart(self, chart: Chart, name: str) -> None:
+        """A chart; `name` is that of its files."""
+        name = f"chart-{len(self._charts)}-{_slug(name)}"
+        self._charts[name] = themed(chart)
         self._parts.append(f'<div class="chart" id="{name}"></div>')
 
     def write(self, path: Path) -> Path:
@@ -87,41 +100,79 @@ class Page:
             body="\n".join(self._parts),
             script=vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"),
             # "</" would end the script element
-            charts=json.dumps(self._charts).replace("</", "<\\/"),
+            charts=json.dumps({name: _spec(chart) for name, chart in self._charts.items()}).replace("</", "<\\/"),
         )
         write_atomically(path, page)
         return path.absolute()
 
+    def write_files(self, folder: Path) -> list[Path]:
+        """Write each chart as SVG, PNG and PDF, and each table as CSV and Markdown."""
+        charts = [path for name, chart in self._charts.items() for path in save_chart(chart, folder, name)]
+        return charts + [path for name, rows in self._tables.items() for path in save_table(rows, folder, name)]
 
-def write_report(runs: Sequence[Run], path: Path, title: str = "mnemon report") -> Path:
-    """Compare runs: a table, learning curves for each task, and what the state of each network does."""
+
+def _spec(chart: Chart) -> dict[str, Any]:
+    """The chart as Vega-Lite, without the address of its schema: the page names no network."""
+    spec = json.loads(chart.to_json())
+    del spec["$schema"]
+    return spec
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")
+
+
+def write_report(
+    runs: Sequence[Run],
+    path: Path,
+    title: str = "mnemon report",
+    *,
+    files: Path | None = None,
+    report: Callable[[str], None] = print,
+) -> list[Path]:
+    """Compare runs: a table, learning curves for each task, and what the state of each network does.
+
+    With `files`, each picture and table is also written to that folder. `report` is told what takes long.
+    """
     page = Page(title)
-    page.table([_summary(run) for run in runs])
+    page.table([_summary(run) for run in runs], "runs")
     for task_name, options in _distinct((run.config.task, run.config.task_options) for run in runs):
         same = [run for run in runs if (run.config.task, run.config.task_options) == (task_name, options)]
         task = same[0].config.make_task()
         page.heading(f"Learning curves: {_title(task_name, options)}")
         curves = [_curve(run, _label(run, runs)) for run in same if run.records]
         if curves:
-            page.chart(learning_curves(pl.concat(curves), task.chance["loss"]))
+            page.chart(learning_curves(pl.concat(curves), task.chance["loss"]), f"curves {_title(task_name, options)}")
         else:
             page.text("No record has been written yet.")
-    for run in runs:
-        _add_trace(page, run, _label(run, runs))
-    return page.write(path)
+    for number, run in enumerate(runs):
+        report(f"looking inside {run.folder} ({number + 1} of {len(runs)})")
+        _add_lens(page, run, _label(run, runs), report)
+    written = [page.write(path)]
+    if files is not None:
+        report(f"writing pictures and tables to {files}")
+        written += page.write_files(files)
+    return written
 
 
-def _add_trace(page: Page, run: Run, label: str) -> None:
+def _add_lens(page: Page, run: Run, label: str, report: Callable[[str], None]) -> None:
+    """What the lens shows of a run: an episode, the state over time, wormholes, Jacobians."""
     task = run.config.make_task()
-    step, model = run.load()
+    step, model = run.load(report=report)
     traced = trace(model, task, jax.random.key(1))
     page.heading(f"Inside {label} after {step:,} updates")
-    episode = Episode(traced.inputs, traced.targets, traced.mask, len(traced.inputs))  # pyright: ignore[reportArgumentType]
-    page.preformatted(task.show(episode) + _answer(task, traced))
+    page.preformatted(task.show(traced.episode) + _answer(task, traced))
     labels = _step_labels(task, traced)
-    page.chart(change_of_state(traced, labels))
+    page.chart(change_of_state(traced, labels), f"{label} change")
+    if has_wormholes(traced):
+        page.chart(read_arcs(trace_sources(traced), labels), f"{label} reads")
     for name, values in traced.state.items():
-        page.chart(heat_map(values, labels, name))
+        page.chart(heat_map(values, labels, name), f"{label} {name}")
+    small = [part for part, size in differentiable_parts(model.cell).items() if size <= _JACOBIAN_ENTRIES]
+    if small:
+        inputs = model.embed(jnp.asarray(traced.inputs)[None])[0]
+        flow = jacobian_flow(model.cell, inputs, parts=small, start=max(0, len(inputs) - _JACOBIAN_STEPS))
+        page.chart(jacobian_decay(flow), f"{label} jacobian")
 
 
 def _answer(task: AbstractTask, traced: Trace) -> str:
@@ -129,14 +180,14 @@ def _answer(task: AbstractTask, traced: Trace) -> str:
     if not task.symbolic:
         return ""
     answer = traced.outputs.argmax(axis=1)
-    shown = task.show(Episode(traced.inputs, answer, traced.mask, len(answer)))  # pyright: ignore[reportArgumentType]
+    shown = task.show(traced.episode._replace(targets=answer))  # pyright: ignore[reportArgumentType]
     return "\nnet  " + shown.splitlines()[-1].removeprefix("out  ")
 
 
 def _step_labels(task: AbstractTask, traced: Trace) -> list[str]:
     if not task.symbolic:
         return [str(n) if n % 10 == 0 else "" for n in range(len(traced.inputs))]
-    shown = task.show(Episode(traced.inputs, traced.targets, traced.mask, len(traced.inputs)))  # pyright: ignore[reportArgumentType]
+    shown = task.show(traced.episode)
     return list(shown.splitlines()[0].removeprefix("in   "))
 
 

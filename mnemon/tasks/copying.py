@@ -3,9 +3,11 @@
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Int, PRNGKeyArray
 
+from .._errors import require
 from ._contract import Episode
 from ._recall import AbstractRecall, place
 
@@ -27,6 +29,10 @@ class Copying(AbstractRecall):
     - `delay`: T, steps that the symbols are kept.
     - `symbols`: n, how many different symbols.
     - `length`: k, how many symbols to remember.
+    - `random_labels`: want other symbols than those that were read, so that nothing can be learned (a test of
+      stability, thesis 4.3.5).
+    - `reset_every`: episodes that the network's state runs through before it starts afresh; with more than 1 the
+      network must learn to forget by itself (thesis 4.3.5).
 
     **Notes.** The thesis prints this baseline as k log n / (T + 2n); its numbers are those of T + 2k.
     """
@@ -35,6 +41,11 @@ class Copying(AbstractRecall):
     delay: int = eqx.field(static=True, default=100)
     symbols: int = eqx.field(static=True, default=8)
     length: int = eqx.field(static=True, default=10)
+    random_labels: bool = eqx.field(static=True, default=False)
+    reset_every: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self):
+        require(self.reset_every >= 1, "reset_every", self.reset_every, "at least one episode", "reset_every=5")
 
     @property
     def steps(self) -> int:
@@ -53,5 +64,17 @@ class Copying(AbstractRecall):
         data = self.data(key)
         first = jnp.arange(self.length)
         inputs = place(self.steps, first, data).at[self.length + self.delay - 1].set(self.marker)
-        targets = place(self.steps, first + self.length + self.delay, data)
+        wanted = self.data(jax.random.fold_in(key, 1)) if self.random_labels else data
+        targets = place(self.steps, first + self.length + self.delay, wanted)
         return Episode(inputs, targets, jnp.ones((self.steps,), bool), jnp.asarray(self.steps))
+
+    @property
+    def carries_state(self) -> bool:
+        return self.reset_every > 1
+
+    def batch(self, key: PRNGKeyArray, update: Int[Array, ""] | int, size: int) -> Episode:
+        episodes = super().batch(key, update, size)
+        if not self.carries_state:
+            return episodes
+        first = jnp.arange(self.steps) == 0
+        return episodes._replace(reset=jnp.broadcast_to(first & (update % self.reset_every == 0), (size, self.steps)))

@@ -1,0 +1,35 @@
+"""Thesis 4.3.5, forgetting: NRU on copying memory, its state reset only every k examples."""
+
+from ..training.runs import RunConfig
+from ._contract import Arm, Experiment, Preset, Training
+
+
+def _arms(delay: int, resets: tuple[int, ...], steps: int) -> tuple[Arm, ...]:
+    return tuple(
+        Arm(
+            f"nru-reset-{every}",
+            Training(
+                RunConfig("copying", "nru", {"delay": delay, "reset_every": every}, steps=steps, stop_when_solved=True)
+            ),
+            "learns to reset its memory at the start of each example",
+        )
+        for every in resets
+    )
+
+
+EXPERIMENT = Experiment(
+    id="th-forgetting",
+    source="thesis 4.3.5, forgetting ability",
+    shows="loss of NRU on copying memory when its state is reset only once every k examples",
+    published="NRU learns to reset its memory at the start of every example, k = 2, 5 and 10",
+    presets={
+        "smoke": Preset(_arms(5, (2,), 40), 1, "10 s", "T = 5, k = 2, 40 updates: shows only that it runs"),
+        "laptop": Preset(
+            _arms(100, (1, 2, 5, 10), 30_000),
+            3,
+            "about 60 minutes",
+            "T = 100, at most 30,000 updates; k = 1, where every example starts afresh, for comparison",
+        ),
+        "paper": Preset(_arms(100, (2, 5, 10), 200_000), 3, "about 10 hours", "as published"),
+    },
+)
