@@ -112,7 +112,7 @@ def widen_optimizer(
 
     def of_leaf(path: tuple, new: Any, old: Any) -> Any:
         for n, entry in enumerate(path):
-            power = _POWERS.get(getattr(entry, "name", None))
+            power = _POWERS.get(getattr(entry, "name", ""))
             if power is not None:
                 word = words.get(jax.tree_util.keystr(path[n + 1 :]))
                 if word is None:

@@ -16,7 +16,7 @@ from ..training.objectives import AbstractObjective, Outcome, Supervised
 from ._quadratic import minimise_nonnegative
 from .memory import EpisodicMemory, Recent
 
-GradientOf = Callable[[Episode], PyTree[Array]]
+GradientOf = Callable[[Any], PyTree[Array]]  # of a batch of episodes
 
 
 def project(
@@ -83,13 +83,13 @@ def project_average(gradient: PyTree[Array], reference: PyTree[Array]) -> tuple[
 def _products(rows: PyTree[Array], vector: PyTree[Array]) -> Float[Array, " tasks"]:
     """The inner product of each row with the vector."""
     of_leaves = jax.tree.map(lambda r, v: jnp.dot(_flat(r), v.ravel(), precision="highest"), rows, vector)
-    return sum(jax.tree.leaves(of_leaves))
+    return jax.tree.reduce(jnp.add, of_leaves)
 
 
 def _gram(rows: PyTree[Array]) -> Float[Array, "tasks tasks"]:
     """The inner products of all rows with each other."""
     of_leaves = jax.tree.map(lambda r: jnp.dot(_flat(r), _flat(r).T, precision="highest"), rows)
-    return sum(jax.tree.leaves(of_leaves))
+    return jax.tree.reduce(jnp.add, of_leaves)
 
 
 def _flat(leaf: Array) -> Float[Array, "tasks entries"]:
