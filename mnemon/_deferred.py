@@ -4,9 +4,12 @@ Backpropagation through a scan adds, at every step, an outer product to the grad
 products, each of which reads and writes a whole matrix. Here every product `v @ W` of the loop with a parameter `W` is
 given a zero *tap*, `v @ stop_gradient(W) + tap`. The gradient with respect to the stacked taps is what the loop
 backpropagates; the gradient of W is then one large product of all the stacked `v` with all the tap gradients.
-Same numbers, fewer passes. The products are found in the traced step, so cells know nothing of it.
+Where the product is added to an input of the step that is used nowhere else (a cell's drive), the gradient of that
+input is the tap's, and there is no tap. Same numbers, fewer passes. The products are found in the traced step, so cells
+know nothing of it.
 """
 
+import collections
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,6 +28,7 @@ class _Product(NamedTuple):
     leaf: int  # which parameter
     weight_first: bool  # whether it is the left operand
     dimensions: tuple  # of the dot_general
+    added_input: int | None  # the scanned input, if any, whose gradient is that of the product
 
 
 def deferred_scan(body: Body, params: PyTree[Array], carry: Any, xs: Any, *, remat: bool = False) -> tuple[Any, Any]:
@@ -36,31 +40,35 @@ def deferred_scan(body: Body, params: PyTree[Array], carry: Any, xs: Any, *, rem
     closed, out_shape = jax.make_jaxpr(body, return_shape=True)(params, carry, first)
     out_tree = jax.tree.structure(out_shape)
     leaves, params_tree = jax.tree.flatten(params)
+    input_count = len(jax.tree.leaves(first))
     plain_uses: set[int] = set()
     specs: list[_Product] = []
     tap_shapes: list[jax.ShapeDtypeStruct] = []
 
     def discover(spec: _Product, vector: Array, product: Array) -> Array:
         specs.append(spec)
-        tap_shapes.append(jax.ShapeDtypeStruct(product.shape, product.dtype))
+        if spec.added_input is None:
+            tap_shapes.append(jax.ShapeDtypeStruct(product.shape, product.dtype))
         return product
 
     def evaluate(leaves, carry, x, on_product):
         args = [*leaves, *jax.tree.leaves(carry), *jax.tree.leaves(x)]
-        outputs = _evaluate(closed.jaxpr, closed.consts, args, len(leaves), on_product, plain_uses)
+        outputs = _evaluate(closed.jaxpr, closed.consts, args, len(leaves), input_count, on_product, plain_uses)
         return jax.tree.unflatten(out_tree, outputs)
 
     jax.eval_shape(lambda leaves, carry, x: evaluate(leaves, carry, x, discover), leaves, carry, first)
     length = jax.tree.leaves(xs)[0].shape[0]
 
-    def scan(leaves, carry, xs, taps):
+    def scan(looped, leaves, carry, xs, taps):
+        leaves = [looped.get(index, leaf) for index, leaf in enumerate(leaves)]
+
         def step(carry, x_and_taps):
             x, taps = x_and_taps
             remaining, vectors = iter(taps), []
 
             def on_product(spec: _Product, vector: Array, product: Array) -> Array:
                 vectors.append(vector)
-                return product + next(remaining)
+                return product + next(remaining) if spec.added_input is None else product
 
             carry, y = evaluate(leaves, carry, x, on_product)
             return carry, (y, vectors)
@@ -75,31 +83,58 @@ def deferred_scan(body: Body, params: PyTree[Array], carry: Any, xs: Any, *, rem
 
     def forward(leaves, carry, xs):
         taps = [jnp.zeros((length, *shape.shape), shape.dtype) for shape in tap_shapes]
-        looped = [leaf if i in plain_uses else jax.lax.stop_gradient(leaf) for i, leaf in enumerate(leaves)]
-        outputs, pullback, vectors = jax.vjp(scan, looped, carry, xs, taps, has_aux=True)
+        # Only parameters that the loop uses otherwise than in products get a gradient from the loop itself.
+        looped = {index: leaf for index, leaf in enumerate(leaves) if index in plain_uses}
+        outputs, pullback, vectors = jax.vjp(
+            lambda looped, carry, xs, taps: scan(looped, leaves, carry, xs, taps), looped, carry, xs, taps, has_aux=True
+        )
         return outputs, (pullback, vectors, leaves)
 
     def backward(residuals, cotangents):
         pullback, vectors, leaves = residuals
         leaf_cts, carry_ct, xs_ct, tap_cts = pullback(cotangents)
-        leaf_cts = list(leaf_cts)
-        for spec, vector, tap_ct in zip(specs, vectors, tap_cts, strict=True):
-            gradient = _weight_gradient(spec, vector, tap_ct, leaves[spec.leaf].shape)
-            leaf_cts[spec.leaf] = leaf_cts[spec.leaf] + gradient
-        return leaf_cts, carry_ct, xs_ct
+        input_cts, remaining = jax.tree.leaves(xs_ct), iter(tap_cts)
+        for spec, vector in zip(specs, vectors, strict=True):
+            delta = next(remaining) if spec.added_input is None else input_cts[spec.added_input]
+            gradient = _weight_gradient(spec, vector, delta, leaves[spec.leaf].shape)
+            leaf_cts[spec.leaf] = leaf_cts[spec.leaf] + gradient if spec.leaf in leaf_cts else gradient
+        return [leaf_cts.get(index) for index in range(len(leaves))], carry_ct, xs_ct
 
     run.defvjp(forward, backward)
     return run(leaves, carry, xs)
 
 
-def _evaluate(jaxpr, consts, args, leaf_count: int, on_product, plain_uses: set[int]) -> list:
-    """Evaluate a jaxpr whose first `leaf_count` arguments are parameters, handing their products to `on_product`."""
+def _evaluate(jaxpr, consts, args, leaf_count: int, input_count: int, on_product, plain_uses: set[int]) -> list:
+    """Evaluate a jaxpr, handing products with parameters to `on_product`.
+
+    Its first `leaf_count` arguments are the parameters, its last `input_count` the inputs of the step.
+    """
     env: dict = dict(zip(jaxpr.constvars, consts, strict=True)) | dict(zip(jaxpr.invars, args, strict=True))
     leaf_of = {var: index for index, var in enumerate(jaxpr.invars[:leaf_count])}
-    return _evaluate_in(jaxpr, env, leaf_of, on_product, plain_uses)
+    added_input = _added_inputs(jaxpr, jaxpr.invars[len(jaxpr.invars) - input_count :])
+    return _evaluate_in(jaxpr, env, leaf_of, added_input, on_product, plain_uses)
 
 
-def _evaluate_in(jaxpr, env: dict, leaf_of: dict, on_product, plain_uses: set[int]) -> list:
+def _added_inputs(jaxpr, inputs) -> dict:
+    """For each variable that is used only in a sum with an input that is used only there, the index of that input."""
+    uses = collections.Counter(
+        var
+        for atoms in (*(eqn.invars for eqn in jaxpr.eqns), jaxpr.outvars)
+        for var in atoms
+        if isinstance(var, jex.Var)
+    )
+    index_of = {var: index for index, var in enumerate(inputs)}
+    found = {}
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name == "add":
+            for one, other in (eqn.invars, eqn.invars[::-1]):
+                alone = isinstance(one, jex.Var) and isinstance(other, jex.Var) and uses[one] == uses[other] == 1
+                if alone and other in index_of and one.aval.shape == other.aval.shape:
+                    found[one] = index_of[other]
+    return found
+
+
+def _evaluate_in(jaxpr, env: dict, leaf_of: dict, added_input: dict, on_product, plain_uses: set[int]) -> list:
     def read(var):
         return var.val if isinstance(var, jex.Literal) else env[var]
 
@@ -114,7 +149,7 @@ def _evaluate_in(jaxpr, env: dict, leaf_of: dict, on_product, plain_uses: set[in
             inner_env = dict(zip(inner.jaxpr.constvars, inner.consts, strict=True))
             inner_env |= dict(zip(inner.jaxpr.invars, values, strict=True))
             inner_leaves = {v: i for v, i in zip(inner.jaxpr.invars, found, strict=True) if i is not None}
-            outputs = _evaluate_in(inner.jaxpr, inner_env, inner_leaves, on_product, plain_uses)
+            outputs = _evaluate_in(inner.jaxpr, inner_env, inner_leaves, {}, on_product, plain_uses)
         else:
             weight = _weight_position(eqn, found)
             leaf_index = None if weight is None else found[weight]
@@ -126,7 +161,8 @@ def _evaluate_in(jaxpr, env: dict, leaf_of: dict, on_product, plain_uses: set[in
             alone = jaxpr.replace(constvars=[], invars=list(inputs), outvars=list(eqn.outvars), eqns=[eqn])
             outputs = jex.jaxpr_as_fun(jex.ClosedJaxpr(alone, ()))(*inputs.values())
             if weight is not None and leaf_index is not None:
-                spec = _Product(leaf_index, weight == 0, eqn.params["dimension_numbers"])
+                added = added_input.get(eqn.outvars[0])
+                spec = _Product(leaf_index, weight == 0, eqn.params["dimension_numbers"], added)
                 outputs = [on_product(spec, values[1 - weight], outputs[0])]
         env |= dict(zip(eqn.outvars, outputs, strict=True))
     plain_uses |= {index for index in map(leaf, jaxpr.outvars) if index is not None}

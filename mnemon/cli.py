@@ -262,8 +262,8 @@ class _Progress:
 class _Evaluation:
     """Options of an evaluation; those of the run's task are added to them."""
 
-    episodes: int = 1000
-    """How many fresh episodes."""
+    episodes: int | None = None
+    """How many fresh episodes; without it all of a data set's split, or 1000."""
     batch: int = 100
     """Episodes at a time."""
     seed: int = 0
@@ -300,8 +300,14 @@ def evaluate(arguments: list[str]) -> None:
             f"the {getattr(trained, size)} that the run was trained with",
             f"mnemon evaluate {run.folder} --delay 200",
         )
+    if task.symbol_names != trained.symbol_names:
+        raise MnemonError("this task has other symbols than the one the run was trained on")
     step, model = run.load(report=_say)
     metrics = evaluate_model(model, task, episodes=options.episodes, batch=options.batch, seed=options.seed)
+    parts = {
+        name: evaluate_model(model, part, episodes=options.episodes, batch=options.batch, seed=options.seed)
+        for name, part in task.parts.items()
+    }
     result = {
         "run": str(run.folder),
         "step": step,
@@ -310,6 +316,8 @@ def evaluate(arguments: list[str]) -> None:
         "baseline": task.chance["loss"],
         "solved": task.solved(metrics),
         "episodes": options.episodes,
+        "parts": parts,
+        "failed": [name for name, part in task.parts.items() if not part.solved(parts[name])],
         "task_options": {**config.task_options, **changed_options(options, parameters)},
     }
     if options.json:
@@ -324,7 +332,47 @@ def evaluate(arguments: list[str]) -> None:
         }
         for name, value in metrics.items()
     ]
-    _print_table(scores, False, f"{config.cell} on {config.task} after {step:,} updates, {options.episodes:,} episodes")
+    _print_table(scores, False, f"{config.cell} on {config.task} after {step:,} updates")
+    if parts:
+        rows = [{"part": name, **values} for name, values in parts.items()]
+        _print_table(rows, False, f"its parts; {len(result['failed'])} of {len(parts)} not solved")
+
+
+@dataclasses.dataclass(kw_only=True)
+class _Sample:
+    run: Annotated[Path, tyro.conf.Positional]
+    """Folder of a run of char-lm."""
+    length: int = 500
+    """How many characters."""
+    prompt: str = "\n"
+    """The text to go on from."""
+    temperature: float = 1.0
+    """Below 1 for likelier, above 1 for rarer characters; 0 for the likeliest always."""
+    seed: int = 0
+    """Seed of the draws."""
+    json: bool = False
+    """Print JSON."""
+
+
+def sample(arguments: list[str]) -> None:
+    """Text from a trained language model: `mnemon sample RUN [--prompt "The "]`."""
+    options = tyro.cli(_Sample, prog="mnemon sample", description=sample.__doc__, args=arguments)
+    from .sampling import require_language_model, sample_text
+    from .training.runs import open_run
+
+    run = open_run(options.run)
+    task = require_language_model(run.config.make_task())
+    settings = {name: getattr(options, name) for name in ("length", "prompt", "temperature", "seed")}
+    step, model = run.load(report=_say)
+    text = sample_text(model, task, **settings)
+    print(json.dumps({"run": str(run.folder), "step": step, **settings, "text": text}) if options.json else text)
+
+
+def data(arguments: list[str]) -> None:
+    """Real data: `mnemon data list`, `mnemon data get NAME`, `mnemon data check`."""
+    from .data.command import data as run
+
+    run(arguments, _print_table)
 
 
 def bench(arguments: list[str]) -> None:
@@ -445,6 +493,8 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "tasks": tasks,
     "train": train,
     "evaluate": evaluate,
+    "sample": sample,
+    "data": data,
     "bench": bench,
     "lens": lens,
     "experiments": experiments,

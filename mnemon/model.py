@@ -85,11 +85,22 @@ def make_model(
 ) -> Model:
     """A model for a task from the name of a cell and its options."""
     cell_key, model_key = jax.random.split(key)
+    vectors = task.vectors
+    if vectors is not None:
+        require(
+            embedding_size in (None, vectors.shape[1]),
+            "embedding_size",
+            embedding_size,
+            f"{vectors.shape[1]}, the size of the task's vectors, or none",
+            f"embedding_size={vectors.shape[1]}",
+        )
+        embedding_size = vectors.shape[1]
     input_size = task.input_size if embedding_size is None else embedding_size
-    return Model(
+    model = Model(
         make_cell(cell, input_size, key=cell_key, horizon=task.horizon, **options),
         task.output_size,
         symbols=task.input_size if task.symbolic else None,
         embedding_size=embedding_size,
         key=model_key,
     )
+    return model if vectors is None else eqx.tree_at(lambda m: m.embedding, model, vectors)

@@ -33,7 +33,7 @@ class Controller(eqx.Module):
     bias: Float[Array, " drive"]
     hidden_size: int = eqx.field(static=True)
     kind: Literal["lstm", "feedforward"] = eqx.field(static=True)
-    clip: float | None = eqx.field(static=True)
+    bound: float | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class Controller(eqx.Module):
         *,
         layers: int,
         kind: Literal["lstm", "feedforward"],
-        clip: float | None,
+        bound: float | None,
         key: PRNGKeyArray,
     ):
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=100")
         require(layers >= 1, "layers", layers, "at least one layer", "layers=1")
-        require(clip is None or clip > 0, "clip", clip, "a positive bound", "clip=20.0")
+        require(bound is None or bound > 0, "bound", bound, "a positive bound", "bound=20.0")
         gates = 4 * hidden_size if kind == "lstm" else hidden_size
         inputs, seen = [], []
         for layer, layer_key in enumerate(jax.random.split(key, layers)):
@@ -62,7 +62,7 @@ class Controller(eqx.Module):
         if kind == "lstm":
             bias = bias.at[:, hidden_size : 2 * hidden_size].set(1.0)  # forget gates start open
         self.bias = bias.ravel()
-        self.hidden_size, self.kind, self.clip = hidden_size, kind, clip
+        self.hidden_size, self.kind, self.bound = hidden_size, kind, bound
 
     def init_state(self) -> ControllerState:
         zero = jnp.zeros((len(self.layer_weights), self.hidden_size), self.bias.dtype)
@@ -86,7 +86,7 @@ class Controller(eqx.Module):
                 continue
             i, f, o, candidate = jnp.split(z, 4)
             c = jax.nn.sigmoid(f) * state.cell[layer] + jax.nn.sigmoid(i) * jnp.tanh(candidate)
-            cell.append(c if self.clip is None else jnp.clip(c, -self.clip, self.clip))
+            cell.append(c if self.bound is None else jnp.clip(c, -self.bound, self.bound))
             hidden.append(jax.nn.sigmoid(o) * jnp.tanh(cell[-1]))
         return ControllerState(jnp.stack(hidden), jnp.stack(cell) if cell else None)
 

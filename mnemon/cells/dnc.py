@@ -67,7 +67,7 @@ class DNC(AbstractCell[DNCState, Array]):
 
     **Notes.** All state starts at zero. The interface vector is ordered by head, not by kind (a permutation of the
     columns of W_ξ). Squared norms have 1e-6 added, as in DeepMind's code; other things that code does differently
-    are options: `softplus_strengths`, `usage_gradient=False`, `interface_bias` and `clip=20`. `masked_content`,
+    are options: `softplus_strengths`, `usage_gradient=False`, `interface_bias` and `bound=20`. `masked_content`,
     `deallocate` and `sharpen_links` are the improvements of Csordás & Schmidhuber (2019): a mask on key and memory,
     M_{t-1} times ψ_t before the write, and powers of the two link weightings.
 
@@ -108,7 +108,7 @@ class DNC(AbstractCell[DNCState, Array]):
         softplus_strengths: bool = False,
         usage_gradient: bool = True,
         interface_bias: bool = False,
-        clip: float | None = None,
+        bound: float | None = None,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -126,7 +126,7 @@ class DNC(AbstractCell[DNCState, Array]):
         - `softplus_strengths`: strengths from 0 on, not from 1 (DeepMind's code: True).
         - `usage_gradient`: gradients pass from usage to the write weights (DeepMind's code: False).
         - `interface_bias`: a bias in the interface network (DeepMind's code: True).
-        - `clip`: bound on the LSTM's cells (DeepMind's code: 20).
+        - `bound`: largest magnitude of the LSTM's cells (DeepMind's code: 20).
         - `key`: for the initial parameters.
         """
         require(memory_slots >= 2, "memory_slots", memory_slots, "at least two words", "memory_slots=32")
@@ -141,7 +141,7 @@ class DNC(AbstractCell[DNCState, Array]):
         controller_key, interface_key = jax.random.split(key)
         reads = read_heads * word_size
         self.controller = Controller(
-            input_size, reads, hidden_size, layers=layers, kind="lstm", clip=clip, key=controller_key
+            input_size, reads, hidden_size, layers=layers, kind="lstm", bound=bound, key=controller_key
         )
         size = layers * hidden_size
         self.interface = Interface(size, sum(self.units), bias=interface_bias, key=interface_key)

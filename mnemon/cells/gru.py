@@ -18,7 +18,14 @@ class GRUState(NamedTuple):
     hidden: Float[Array, " hidden"]  # h_t
 
 
-class GRU(AbstractCell[GRUState, Array]):
+class GRUDrive(NamedTuple):
+    """What the input contributes to the pre-activations."""
+
+    gates: Float[Array, " two_hidden"]  # to z and r
+    candidate: Float[Array, " hidden"]
+
+
+class GRU(AbstractCell[GRUState, GRUDrive]):
     r"""GRU, the reset gate applied before the matrix.
 
     $$\begin{aligned}
@@ -115,19 +122,18 @@ class GRU(AbstractCell[GRUState, Array]):
     def init_state(self) -> GRUState:
         return GRUState(jnp.zeros((self.output_size,), self.bias.dtype))
 
-    def drive(self, x: Float[Array, " input"]) -> Float[Array, " gates"]:
-        return x @ self.input_weights + self.bias
+    def drive(self, x: Float[Array, " input"]) -> GRUDrive:
+        gates, candidate = jnp.split(x @ self.input_weights + self.bias, [2 * self.output_size])
+        return GRUDrive(gates, candidate)
 
-    def step(
-        self, state: GRUState, drive: Float[Array, " gates"], *, key: Key = None
-    ) -> tuple[GRUState, Float[Array, " hidden"]]:
+    def step(self, state: GRUState, drive: GRUDrive, *, key: Key = None) -> tuple[GRUState, Float[Array, " hidden"]]:
         hidden = state.hidden
-        z, r = jnp.split(jax.nn.sigmoid(drive[: 2 * self.output_size] + hidden @ self.gate_weights), 2)
+        z, r = jnp.split(jax.nn.sigmoid(drive.gates + hidden @ self.gate_weights), 2)
         if self.candidate_bias is None:
             recurrent = (r * hidden) @ self.candidate_weights
         else:
             recurrent = r * (hidden @ self.candidate_weights + self.candidate_bias)
-        candidate = jnp.tanh(drive[2 * self.output_size :] + recurrent)
+        candidate = jnp.tanh(drive.candidate + recurrent)
         candidate = dropout(candidate, self.recurrent_dropout, key)
         hidden = (1 - z) * hidden + z * candidate
         return GRUState(hidden), hidden

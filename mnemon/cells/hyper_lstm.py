@@ -37,7 +37,7 @@ class HyperLSTM(AbstractCell[HyperLSTMState, Array]):
     with weights of its own for each gate y. The small LSTM is normalised in the same way.
 
     **Notes.** The paper prints the embeddings z as functions of $\hat h_{t-1}$; the authors' code, which made its
-    results, takes $\hat h_t$, and so does this cell unless `delay`. The forget bias 1 is added after LN. Recurrent
+    results, takes $\hat h_t$, and so does this cell unless `delayed`. The forget bias 1 is added after LN. Recurrent
     dropout acts only with a key. Initial values are the paper's, so that all scales start at 0.1.
 
     >>> import jax
@@ -64,7 +64,7 @@ class HyperLSTM(AbstractCell[HyperLSTMState, Array]):
     hyper_size: int = eqx.field(static=True)
     hyper_embedding_size: int = eqx.field(static=True)
     recurrent_dropout: float = eqx.field(static=True)
-    delay: bool = eqx.field(static=True)
+    delayed: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class HyperLSTM(AbstractCell[HyperLSTMState, Array]):
         hyper_embedding_size: int = 4,
         layer_norm: bool = True,
         recurrent_dropout: float = 0.0,
-        delay: bool = False,
+        delayed: bool = False,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -86,7 +86,7 @@ class HyperLSTM(AbstractCell[HyperLSTMState, Array]):
         - `hyper_embedding_size`: size N_z of the vectors z that it gives to each gate.
         - `layer_norm`: normalise gates and cells.
         - `recurrent_dropout`: fraction of the candidates tanh(g) to drop in training.
-        - `delay`: use the small LSTM's state of the step before (as the paper prints it).
+        - `delayed`: use the small LSTM's state of the step before (as the paper prints it).
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
@@ -125,7 +125,7 @@ class HyperLSTM(AbstractCell[HyperLSTMState, Array]):
         self.hyper_cell_norm = LayerNorm(hyper_size, eps=_EPS) if layer_norm else None
         self.input_size, self.output_size = input_size, hidden_size
         self.hyper_size, self.hyper_embedding_size = hyper_size, hyper_embedding_size
-        self.recurrent_dropout, self.delay = recurrent_dropout, delay
+        self.recurrent_dropout, self.delayed = recurrent_dropout, delayed
 
     def init_state(self) -> HyperLSTMState:
         zero, hyper_zero = (jnp.zeros((n,), self.bias.dtype) for n in (self.output_size, self.hyper_size))
@@ -143,7 +143,7 @@ class HyperLSTM(AbstractCell[HyperLSTMState, Array]):
         hyper_cell, hyper_hidden = _lstm(
             state.hyper_cell, hyper + self.hyper_bias, self.hyper_gate_norms, self.hyper_cell_norm
         )
-        embeddings = (state.hyper_hidden if self.delay else hyper_hidden) @ self.embedding_weights
+        embeddings = (state.hyper_hidden if self.delayed else hyper_hidden) @ self.embedding_weights
         z_h, z_x, z_b = embeddings.reshape(3, 4, self.hyper_embedding_size)
         z = jnp.stack([z_h + self.embedding_bias[0], z_x + self.embedding_bias[1], z_b])
         # A product of N_z terms for each scale: too short for a matrix product to pay.

@@ -20,7 +20,14 @@ class NRUState(NamedTuple):
     memory: Float[Array, " memory"]  # m_t
 
 
-class NRU(AbstractCell[NRUState, Array]):
+class NRUDrive(NamedTuple):
+    """What the input contributes to the pre-activations."""
+
+    hidden: Float[Array, " hidden"]
+    heads: Float[Array, " heads"]
+
+
+class NRU(AbstractCell[NRUState, NRUDrive]):
     r"""NRU: a flat memory with k additive write and k additive erase heads, no saturating gate.
 
     $$\begin{aligned}
@@ -147,16 +154,14 @@ class NRU(AbstractCell[NRUState, Array]):
             jnp.zeros((self.output_size,), self.bias.dtype), jnp.zeros((self.memory_size,), self.bias.dtype)
         )
 
-    def drive(self, x: Float[Array, " input"]) -> Float[Array, " drive_and_heads"]:
+    def drive(self, x: Float[Array, " input"]) -> NRUDrive:
         from_input = x @ self.input_weights
-        return jnp.pad(from_input, (0, self.bias.size - from_input.size)) + self.bias
+        whole = jnp.pad(from_input, (0, self.bias.size - from_input.size)) + self.bias
+        return NRUDrive(*jnp.split(whole, [self.output_size]))
 
-    def step(
-        self, state: NRUState, drive: Float[Array, " drive_and_heads"], *, key: Key = None
-    ) -> tuple[NRUState, Float[Array, " hidden"]]:
-        hidden_drive, head_drive = jnp.split(drive, [self.output_size])
-        hidden = jax.nn.relu(hidden_drive + jnp.concatenate(state) @ self.hidden_weights)
-        outputs = head_drive + jnp.concatenate([hidden, state.memory]) @ self.head_weights
+    def step(self, state: NRUState, drive: NRUDrive, *, key: Key = None) -> tuple[NRUState, Float[Array, " hidden"]]:
+        hidden = jax.nn.relu(drive.hidden + jnp.concatenate(state) @ self.hidden_weights)
+        outputs = drive.heads + jnp.concatenate([hidden, state.memory]) @ self.head_weights
         side = (outputs.size - 2 * self.heads) // 4
         ends = [self.heads, 2 * self.heads] + [2 * self.heads + n * side for n in (1, 2, 3)]
         alpha, beta, write_p, write_q, erase_p, erase_q = jnp.split(outputs, ends)

@@ -45,7 +45,7 @@ class NTM(AbstractCell[NTMState, Array]):
 
     **Notes.** k comes from h_t, as in the paper; thesis 2.53 prints h_{t-1}. The memory starts as a small constant,
     and r_0 = tanh, w_0 = softmax of learned values (Collier & Beel 2018); the paper learns the memory too
-    (`memory_init="learned"`). They also bound k and a by tanh (`tanh_words`), clip the heads' parameters (`clip=20`)
+    (`memory_init="learned"`). They also bound k and a by tanh (`tanh_words`), clip the heads' parameters (`bound=20`)
     and read before they write (`read_before_write`). A feed-forward controller is tanh([x_t, r_{t-1}] W + b). With
     more than one layer each layer also sees x_t and r_{t-1}, and h_t is all layers.
 
@@ -72,7 +72,7 @@ class NTM(AbstractCell[NTMState, Array]):
     memory_value: float = eqx.field(static=True)
     read_before_write: bool = eqx.field(static=True)
     tanh_words: bool = eqx.field(static=True)
-    clip: float | None = eqx.field(static=True)
+    bound: float | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class NTM(AbstractCell[NTMState, Array]):
         memory_value: float = 1e-6,
         read_before_write: bool = False,
         tanh_words: bool = False,
-        clip: float | None = None,
+        bound: float | None = None,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -108,7 +108,7 @@ class NTM(AbstractCell[NTMState, Array]):
         - `memory_value`: the constant it starts as.
         - `read_before_write`: read heads address and read M_{t-1}.
         - `tanh_words`: bound keys and added words by tanh.
-        - `clip`: bound on the outputs of the heads' linear layers.
+        - `bound`: largest magnitude on the outputs of the heads' linear layers.
         - `key`: for the initial parameters.
         """
         require(memory_slots >= 3, "memory_slots", memory_slots, "at least three words", "memory_slots=128")
@@ -123,15 +123,15 @@ class NTM(AbstractCell[NTMState, Array]):
             f"0 to {reach}, half the slots",
             "shift_range=1",
         )
-        require(clip is None or clip > 0, "clip", clip, "a positive bound", "clip=20.0")
+        require(bound is None or bound > 0, "bound", bound, "a positive bound", "bound=20.0")
         self.input_size, self.memory_slots, self.word_size = input_size, memory_slots, word_size
         self.read_heads, self.write_heads, self.shift_range = read_heads, write_heads, shift_range
         self.memory_value, self.read_before_write = memory_value, read_before_write
-        self.tanh_words, self.clip = tanh_words, clip
+        self.tanh_words, self.bound = tanh_words, bound
         keys = jax.random.split(key, 6)
         reads = read_heads * word_size
         self.controller = Controller(
-            input_size, reads, hidden_size, layers=layers, kind=controller, clip=None, key=keys[0]
+            input_size, reads, hidden_size, layers=layers, kind=controller, bound=None, key=keys[0]
         )
         self.interface = Interface(layers * hidden_size, sum(self.units), bias=True, key=keys[1])
         # Heads that all start with equal weights, on a memory of equal words, would stay equal to each other.
@@ -180,8 +180,8 @@ class NTM(AbstractCell[NTMState, Array]):
         self, state: NTMState, controller: ControllerState, interface: Float[Array, " interface"]
     ) -> tuple[NTMState, Float[Array, " output"]]:
         """Write to the memory and read from it as the interface vector says."""
-        if self.clip is not None:
-            interface = jnp.clip(interface, -self.clip, self.clip)
+        if self.bound is not None:
+            interface = jnp.clip(interface, -self.bound, self.bound)
         reading, writing = jnp.split(interface, [sum(self.units[: self.read_heads])])
         reading, writing = reading.reshape(self.read_heads, -1), writing.reshape(self.write_heads, -1)
         address = sum(self.address_parts)

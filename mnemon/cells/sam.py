@@ -107,7 +107,7 @@ class SAM(AbstractCell[SAMState, Array]):
         controller_key, interface_key = jax.random.split(key)
         reads, interface = heads * word_size, heads * (2 * word_size + 2 + strengths)
         self.controller = Controller(
-            input_size, reads, hidden_size, layers=1, kind="lstm", clip=None, key=controller_key
+            input_size, reads, hidden_size, layers=1, kind="lstm", bound=None, key=controller_key
         )
         self.interface = Interface(hidden_size, interface, bias=True, key=interface_key)
         self.input_size, self.output_size = input_size, hidden_size + reads

@@ -120,7 +120,7 @@ class SDNC(AbstractCell[SDNCState, Array]):
         controller_key, interface_key = jax.random.split(key)
         reads, interface = read_heads * word_size, word_size + 2 + read_heads * (word_size + 3 + strengths)
         self.controller = Controller(
-            input_size, reads, hidden_size, layers=1, kind="lstm", clip=None, key=controller_key
+            input_size, reads, hidden_size, layers=1, kind="lstm", bound=None, key=controller_key
         )
         self.interface = Interface(hidden_size, interface, bias=True, key=interface_key)
         self.input_size, self.output_size = input_size, hidden_size + reads

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 
 from ..cells import CELLS, count_parameters, make_cell
+from ..data import available
 from ..experiments import EXPERIMENTS
 from ..lens.trace import named_arrays
 from ..model import Model
@@ -46,13 +47,17 @@ def task_rows() -> list[dict[str, Any]]:
     """A row for each registered task, at its default options."""
     rows = []
     for name, cls in TASKS.items():
-        task = make_task(name)
+        if cls.needs is None or available(cls.needs):
+            task = make_task(name)
+            chance, perfect = _scores(task.chance), _scores(task.perfect)
+        else:
+            chance = perfect = f"needs data: mnemon data list {cls.needs}"
         rows.append(
             {
                 "name": name,
                 "measures": cls.measures,
-                "chance": _scores(task.chance),
-                "perfect": _scores(task.perfect),
+                "chance": chance,
+                "perfect": perfect,
                 "file": _source(cls),
             }
         )

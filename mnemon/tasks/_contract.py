@@ -27,6 +27,7 @@ class AbstractTask(eqx.Module):
     """
 
     measures: ClassVar[str]  # what the task measures, in a few words
+    needs: ClassVar[str | None] = None  # the data set that the task reads at its default options
 
     @property
     @abc.abstractmethod
@@ -87,6 +88,26 @@ class AbstractTask(eqx.Module):
         del update
         return jax.vmap(self.sample)(jax.random.split(key, size))
 
+    def epoch(self, size: int) -> int | None:
+        """How many batches of this size show all episodes once, where the task has a finite number of them."""
+        del size
+        return None
+
+    @property
+    def parts(self) -> "dict[str, AbstractTask]":
+        """Parts of the task that are also scored apart, by name."""
+        return {}
+
+    @property
+    def symbol_names(self) -> tuple[str, ...] | None:
+        """What the input symbols stand for, where they are words or characters."""
+        return None
+
+    @property
+    def vectors(self) -> Float[Array, "symbols embedded"] | None:
+        """Vectors to start the embeddings of the symbols from, where the task has them."""
+        return None
+
     @property
     def carries_state(self) -> bool:
         """Whether each update's episodes continue those of the update before (a stream)."""
@@ -98,3 +119,36 @@ class AbstractTask(eqx.Module):
         losses = jax.vmap(self.loss)(outputs, episodes)
         metrics = jax.vmap(self.metrics)(outputs, episodes)
         return losses.mean(), {name: values.mean() for name, values in metrics.items()}
+
+
+class AbstractInteractive(AbstractTask):
+    """A task in which the network's answers come back to it as inputs.
+
+    An episode holds the inputs as a teacher would give them. When the network answers for itself, [`FedBack`][] keeps
+    a `world` for each episode: it begins with the episode, decides with each given input what the network sees, and
+    moves on with each output. Its arrays are of one episode.
+    """
+
+    @property
+    @abc.abstractmethod
+    def teaching(self) -> float:
+        """How often, in training, the teacher's answer comes back rather than the network's; 1: always."""
+
+    @abc.abstractmethod
+    def begin(self, episode: Episode) -> Any:
+        """The world before the first step."""
+
+    @abc.abstractmethod
+    def feed(self, world: Any, given: Float[Array, " channels"]) -> Float[Array, " channels"]:
+        """What the network sees."""
+
+    @abc.abstractmethod
+    def react(
+        self, world: Any, output: Float[Array, " outputs"], given: Float[Array, " channels"], key: PRNGKeyArray | None
+    ) -> Any:
+        """The world after the network's output. With a key, the teacher answers as often as `teaching` says."""
+
+    def lived(self, episode: Episode, worlds: Any) -> Episode:
+        """The episode as it went, from the world after each step; where answers change what is right next."""
+        del worlds
+        return episode

@@ -5,14 +5,30 @@ from typing import Any
 
 from .._errors import unknown
 from ._contract import AbstractTask
+from .babi import BAbI
+from .char_lm import CharLM
 from .copying import Copying
 from .denoising import Denoising
+from .entailment import Entailment
+from .inference import Inference
+from .psmnist import PermutedMNIST
+from .shortest_path import ShortestPath
+from .stroke_mnist import StrokeMNIST
+from .traversal import Traversal
 from .variable_copying import VariableCopying
 
 TASKS: dict[str, type[AbstractTask]] = {
     "copying": Copying,
     "variable-copying": VariableCopying,
     "denoising": Denoising,
+    "psmnist": PermutedMNIST,
+    "stroke-mnist": StrokeMNIST,
+    "char-lm": CharLM,
+    "entailment": Entailment,
+    "babi": BAbI,
+    "traversal": Traversal,
+    "shortest-path": ShortestPath,
+    "inference": Inference,
 }
 
 

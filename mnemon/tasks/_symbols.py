@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 # Logit of an oracle: the probability of every other symbol is below the resolution of float32.
@@ -32,3 +33,15 @@ def accuracy(
 def certain(targets: Int[Array, " time"], symbols: int) -> Float[Array, "time symbols"]:
     """Logits of a network that is certain of the targets."""
     return _CERTAIN * jax.nn.one_hot(targets, symbols)
+
+
+def best_guess(counts: np.ndarray) -> dict[str, float]:
+    """Loss and accuracy of a network that knows how often each class occurs and nothing else.
+
+    With rows of counts, it also knows the row (bigrams: the character before).
+    """
+    counts = np.atleast_2d(np.asarray(counts, float))
+    rows, total = counts.sum(axis=1, keepdims=True), counts.sum()
+    shares = counts[counts > 0] / np.broadcast_to(rows, counts.shape)[counts > 0]
+    entropy = -float((counts[counts > 0] * np.log(shares)).sum() / total)
+    return {"loss": entropy, "accuracy": float(counts.max(axis=1).sum() / total)}

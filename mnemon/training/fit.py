@@ -22,7 +22,7 @@ from ..cells import trained
 from ..model import Model
 from ..tasks import AbstractTask
 from .checkpoints import Checkpoints
-from .objectives import AbstractObjective, Supervised
+from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
 
 Record = dict[str, float]
@@ -115,7 +115,7 @@ def fit(
     require(updates >= 0, "updates", updates, "a number of updates, 0 or more", "updates=10000")
     require(batch >= 1, "batch", batch, "at least one episode", "batch=10")
     require(log_every >= 1, "log_every", log_every, "at least one update", "log_every=100")
-    objective = Supervised() if objective is None else objective
+    objective = default_objective(task) if objective is None else objective
     optimizer = make_optimizer() if optimizer is None else optimizer
     started = time.perf_counter()
     state = _init_state(model, task, optimizer, objective, batch, seed)
@@ -304,29 +304,34 @@ def evaluate(
     model: Model,
     task: AbstractTask,
     *,
-    episodes: int = 1000,
+    episodes: int | None = None,
     batch: int = 100,
     seed: int = 0,
     objective: AbstractObjective | None = None,
 ) -> Record:
     """Mean loss and metrics over `episodes` fresh episodes (as many whole batches as hold them), deterministic cell.
 
-    The data are not those of a training run with the same seed.
+    Without a number, all episodes of a task that has a finite number of them, else 1000. The data are not those of a
+    training run with the same seed.
     """
-    require(episodes >= 1, "episodes", episodes, "at least one episode", "episodes=1000")
-    objective = Supervised() if objective is None else objective
-    batch = min(batch, episodes)
-    count = -(-episodes // batch)
+    require(episodes is None or episodes >= 1, "episodes", episodes, "at least one episode", "episodes=1000")
+    objective = default_objective(task) if objective is None else objective
+    batch = batch if episodes is None else min(batch, episodes)
+    count = (task.epoch(batch) or -(-1000 // batch)) if episodes is None else -(-episodes // batch)
     key = jax.random.fold_in(jax.random.key(seed), 0x7E57)
 
-    @eqx.filter_jit
-    def run(model, task):
-        def one(carry, update):
-            data = task.batch(jax.random.fold_in(key, update), update, batch)
-            loss, outcome = objective(model, task, data, carry, key=None)
-            return outcome.carry, {**outcome.metrics, "loss": loss}
+    scores = _scores(model, task, objective, key, batch, count)
+    return {name: float(values.mean()) for name, values in scores.items()}
 
-        carry = objective.init_carry(model, task, batch)
-        return jax.lax.scan(one, carry, jnp.arange(count))[1]
 
-    return {name: float(values.mean()) for name, values in run(model, task).items()}
+@eqx.filter_jit
+def _scores(model: Model, task: AbstractTask, objective: AbstractObjective, key, batch: int, count: int):
+    """Loss and metrics of each batch. Compiled once, however often a model of one shape is examined."""
+
+    def one(carry, update):
+        data = task.batch(jax.random.fold_in(key, update), update, batch)
+        loss, outcome = objective(model, task, data, carry, key=None)
+        return outcome.carry, {**outcome.metrics, "loss": loss}
+
+    carry = objective.init_carry(model, task, batch)
+    return jax.lax.scan(one, carry, jnp.arange(count))[1]

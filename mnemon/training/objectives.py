@@ -9,8 +9,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..cells import trained
+from ..feedback import FedBack, FedBackState
 from ..model import Model
-from ..tasks import AbstractTask, Episode
+from ..tasks import AbstractInteractive, AbstractTask, Episode
+from ..unroll import unroll
 
 
 class Outcome(NamedTuple):
@@ -80,3 +82,41 @@ class Supervised(AbstractObjective):
         )
         loss, metrics = task.score(outputs, episodes)
         return loss, Outcome(metrics, result.state if task.carries_state else None, result.statistics)
+
+
+class Interactive(AbstractObjective):
+    """The task's loss where the network's answers come back as inputs.
+
+    In training the teacher's answers come back as often as the task says (always: teacher forcing; mostly: DAgger); in
+    evaluation they are the network's own.
+    """
+
+    def init_carry(self, model: Model, task: AbstractTask, batch: int) -> Any:
+        return None
+
+    def __call__(
+        self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], Outcome]:
+        if not isinstance(task, AbstractInteractive):
+            raise TypeError(f"{type(task).__name__} does not take the network's answers as inputs")
+        if key is not None and task.teaching == 1.0:
+            return Supervised()(model, task, episodes, carry, key=key)
+        worlds = jax.vmap(task.begin)(episodes)
+        batch = episodes.inputs.shape[0]
+        inner = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), model.cell.init_state())
+        cell = FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds))
+        result = unroll(
+            cell,
+            episodes.inputs,
+            state=FedBackState(inner, worlds),
+            lengths=episodes.length,
+            observe=lambda state: state.world,
+            key=key,
+        )
+        loss, metrics = task.score(result.outputs, jax.vmap(task.lived)(episodes, result.observed))
+        return loss, Outcome(metrics, None, result.statistics)
+
+
+def default_objective(task: AbstractTask) -> AbstractObjective:
+    """The objective that a task is trained and evaluated with unless another is given."""
+    return Interactive() if isinstance(task, AbstractInteractive) else Supervised()

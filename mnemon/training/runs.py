@@ -29,7 +29,7 @@ from ..model import Model, make_model
 from ..tasks import AbstractTask, make_task, task_options
 from .checkpoints import Checkpoints
 from .fit import METRICS_FILE, FitResult, Record, _init_state, fit, read_records
-from .objectives import Supervised
+from .objectives import default_objective
 from .optimizers import make_optimizer
 
 CONFIG_FILE = "run.json"
@@ -107,7 +107,7 @@ class Run:
         """The newest sound checkpoint: number of updates, and model."""
         config, task = self.config, self.config.make_task()
         optimizer = make_optimizer(config.optimizer, config.lr, config.clip)
-        like = _init_state(config.make_model(), task, optimizer, Supervised(), config.batch, config.seed)
+        like = _init_state(config.make_model(), task, optimizer, default_objective(task), config.batch, config.seed)
         with Checkpoints(self.folder / "checkpoints") as checkpoints:
             restored = checkpoints.restore(like, report)
         if restored is None:

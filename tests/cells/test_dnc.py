@@ -136,7 +136,7 @@ def test_no_nan_when_the_memory_is_overfull():
         ({"read_heads": 0}, "read_heads=0"),
         ({"layers": 0}, "layers=0"),
         ({"mask_floor": 1.0}, "mask_floor=1.0"),
-        ({"clip": 0.0}, "clip=0.0"),
+        ({"bound": 0.0}, "bound=0.0"),
     ],
 )
 def test_bad_options_are_refused(options, argument):

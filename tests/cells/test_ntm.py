@@ -84,7 +84,7 @@ def test_the_memory_starts_as_asked():
         ({"read_heads": 0}, "read_heads=0"),
         ({"write_heads": 0}, "write_heads=0"),
         ({"shift_range": 3, "memory_slots": 6}, "shift_range=3"),
-        ({"clip": -1.0}, "clip=-1.0"),
+        ({"bound": -1.0}, "bound=-1.0"),
         ({"layers": 0}, "layers=0"),
     ],
 )

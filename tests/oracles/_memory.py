@@ -53,8 +53,8 @@ class Controller:
             if w.kind == "lstm":
                 i, f, o, c = np.split(z, 4)
                 self.cell[l] = sigmoid(f) * self.cell[l] + sigmoid(i) * np.tanh(c)
-                if w.clip is not None:
-                    self.cell[l] = np.clip(self.cell[l], -w.clip, w.clip)
+                if w.bound is not None:
+                    self.cell[l] = np.clip(self.cell[l], -w.bound, w.bound)
                 self.hidden[l] = sigmoid(o) * np.tanh(self.cell[l])
             else:
                 self.hidden[l] = np.tanh(z)

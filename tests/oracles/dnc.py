@@ -81,5 +81,5 @@ CASES = [
     Case("dnc-deallocating", lambda k: DNC(3, 5, deallocate=True, **SIZES, key=k), oracle),
     Case("dnc-sharp", lambda k: DNC(3, 5, sharpen_links=True, **SIZES, key=k), oracle),
     Case("dnc-improved", lambda k: DNC(3, 5, **IMPROVED, mask_floor=0.0, **SIZES, key=k), oracle),
-    Case("dnc-softplus", lambda k: DNC(3, 5, softplus_strengths=True, clip=0.1, **SIZES, key=k), oracle),
+    Case("dnc-softplus", lambda k: DNC(3, 5, softplus_strengths=True, bound=0.1, **SIZES, key=k), oracle),
 ]

@@ -27,7 +27,7 @@ def oracle(cell, xs):
         pre = x @ cell.input_weights[:, : 4 * k] + h @ cell.recurrent_weights[:, : 4 * k]
         pre = pre + hyper_h @ cell.hyper_weights + cell.hyper_bias
         hyper_c, hyper_h = lstm(hyper_c, pre.reshape(4, k), cell.hyper_gate_norms, cell.hyper_cell_norm)
-        if not cell.delay:
+        if not cell.delayed:
             seen = hyper_h
         embeddings = (seen @ cell.embedding_weights).reshape(3, 4, z)
         gates = []
@@ -50,6 +50,6 @@ CASES = [
         oracle,
     ),
     Case(
-        "hyper-lstm-delay", lambda k: HyperLSTM(3, 5, hyper_size=7, hyper_embedding_size=2, delay=True, key=k), oracle
+        "hyper-lstm-delay", lambda k: HyperLSTM(3, 5, hyper_size=7, hyper_embedding_size=2, delayed=True, key=k), oracle
     ),
 ]

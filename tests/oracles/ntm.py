@@ -32,8 +32,8 @@ def oracle(cell, xs, interface=linear):
     for x in xs:
         h = controller(x, reads)
         xi = interface(cell.interface, h)
-        if cell.clip is not None:
-            xi = np.clip(xi, -cell.clip, cell.clip)
+        if cell.bound is not None:
+            xi = np.clip(xi, -cell.bound, cell.bound)
         reading = xi[: cell.read_heads * address].reshape(cell.read_heads, -1)
         writing = xi[cell.read_heads * address :].reshape(cell.write_heads, -1)
         before = memory
@@ -57,5 +57,5 @@ CASES = [
         lambda k: NTM(3, 5, memory_init="learned", layers=2, read_before_write=True, **SIZES, key=k),
         oracle,
     ),
-    Case("ntm-bounded", lambda k: NTM(3, 5, tanh_words=True, clip=0.3, shift_range=2, **SIZES, key=k), oracle),
+    Case("ntm-bounded", lambda k: NTM(3, 5, tanh_words=True, bound=0.3, shift_range=2, **SIZES, key=k), oracle),
 ]
