@@ -70,6 +70,10 @@ class Model(eqx.Module):
             return jax.nn.one_hot(inputs, self.symbols)
         return self.embedding[inputs]
 
+    def axes(self) -> dict[str, Any]:
+        """Which axes can grow, see [`AbstractCell.axes`][mnemon.AbstractCell]."""
+        return {"cell": self.cell.axes(), "readout_weights": "h ."}
+
     def __call__(self, episodes: Episode, **options: Any) -> tuple[Float[Array, "batch time output"], Unrolled]:
         """Outputs for a batch of episodes, and what [`unroll`][mnemon.unroll] returned; it takes the `options`."""
         result = unroll(self.cell, self.embed(episodes.inputs), reset=episodes.reset, **options)

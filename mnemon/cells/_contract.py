@@ -61,6 +61,25 @@ class AbstractCell(eqx.Module, Generic[State, Drive]):
         """
         return ()
 
+    def axes(self) -> dict[str, Any]:
+        """Which axes of which fields have the size of the input or of the hidden state, so that the cell can grow.
+
+        Each field has a word for each axis, whose letters are the blocks of that axis: `x` of the size of the input,
+        `h` of the hidden state, `.` (once at most) for the rest. The last axis leads to units and the one before it
+        away from them, as in "x hhhh", a matrix from x to four gates. `H` is an `h` of units that are normalised
+        together. A static size is a single letter. A field that is a tree has a word for all of its arrays, or a tree
+        of them. By default there are none, and the cell cannot be widened.
+        """
+        return {}
+
+    def as_identity(self, scale: float, gate_bias: float) -> "tuple[AbstractCell, float] | None":
+        """This cell with parameters that make its output a multiple of its input, as nearly as it can, and the factor.
+
+        Where it saturates the input is taken times `scale`, and gates are held open or closed by biases of
+        +-`gate_bias`. None, as by default, if the cell has no such parameters.
+        """
+        return None
+
     def statistics(self, state: State) -> Any:
         """What this cell wants to know of the batch after a step of training; nothing by default.
 

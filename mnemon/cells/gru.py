@@ -1,6 +1,6 @@
 """Gated recurrent unit (thesis 2.5)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -89,6 +89,35 @@ class GRU(AbstractCell[GRUState, GRUDrive]):
 
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return (*jnp.split(self.gate_weights, 2, axis=1), self.candidate_weights)
+
+    def axes(self) -> dict[str, Any]:
+        return {
+            "input_weights": "x hhh",
+            "gate_weights": "h hh",
+            "candidate_weights": "h h",
+            "bias": "hhh",
+            "candidate_bias": "h",
+            "input_size": "x",
+            "output_size": "h",
+        }
+
+    def as_identity(self, scale: float, gate_bias: float) -> "tuple[GRU, float]":
+        size = self.output_size
+        zero = jnp.zeros((size, 2 * size), self.bias.dtype)
+        values = (
+            jnp.concatenate([zero, scale * jnp.eye(size, dtype=self.bias.dtype)], 1),
+            jnp.zeros_like(self.gate_weights),
+            jnp.zeros_like(self.candidate_weights),
+            gate_bias * jnp.repeat(jnp.asarray([1.0, 0.0, 0.0], self.bias.dtype), size),
+            None if self.candidate_bias is None else jnp.zeros_like(self.candidate_bias),
+        )
+        cell = eqx.tree_at(
+            lambda c: (c.input_weights, c.gate_weights, c.candidate_weights, c.bias, c.candidate_bias),
+            self,
+            values,
+            is_leaf=lambda leaf: leaf is None,
+        )
+        return cell, scale * float(jax.nn.sigmoid(gate_bias))
 
     def init_state(self) -> GRUState:
         return GRUState(jnp.zeros((self.output_size,), self.bias.dtype))

@@ -1,6 +1,6 @@
 """JANET: just another network, a forget gate alone (thesis 2.5)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -81,6 +81,15 @@ class JANET(AbstractCell[JANETState, Array]):
 
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return tuple(jnp.split(self.recurrent_weights, 2, axis=1))
+
+    def axes(self) -> dict[str, Any]:
+        return {
+            "input_weights": "x hh",
+            "recurrent_weights": "h hh",
+            "bias": "hh",
+            "input_size": "x",
+            "output_size": "h",
+        }
 
     def init_state(self) -> JANETState:
         return JANETState(jnp.zeros((self.output_size,), self.bias.dtype))

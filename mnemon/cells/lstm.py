@@ -1,6 +1,6 @@
 """Long short-term memory (thesis 2.4)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -100,6 +100,36 @@ class LSTM(AbstractCell[LSTMState, Array]):
 
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return tuple(jnp.split(self.recurrent_weights, 4, axis=1))
+
+    def axes(self) -> dict[str, Any]:
+        return {
+            "input_weights": "x hhhh",
+            "recurrent_weights": "h hhhh",
+            "bias": "hhhh",
+            "peepholes": ". h",
+            "norms": ("HHHH", "HHHH", "H"),
+            "input_size": "x",
+            "output_size": "h",
+        }
+
+    def as_identity(self, scale: float, gate_bias: float) -> "tuple[LSTM, float] | None":
+        if self.norms is not None:
+            return None
+        size = self.output_size
+        zero = jnp.zeros((size, 3 * size), self.bias.dtype)
+        values = (
+            jnp.concatenate([zero, scale * jnp.eye(size, dtype=self.bias.dtype)], 1),
+            jnp.zeros_like(self.recurrent_weights),
+            gate_bias * jnp.repeat(jnp.asarray([1.0, -1.0, 1.0, 0.0], self.bias.dtype), size),
+            None if self.peepholes is None else jnp.zeros_like(self.peepholes),
+        )
+        cell = eqx.tree_at(
+            lambda c: (c.input_weights, c.recurrent_weights, c.bias, c.peepholes),
+            self,
+            values,
+            is_leaf=lambda leaf: leaf is None,
+        )
+        return cell, scale * float(jax.nn.sigmoid(gate_bias)) ** 2
 
     def init_state(self) -> LSTMState:
         zero = jnp.zeros((self.output_size,), self.bias.dtype)

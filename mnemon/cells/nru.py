@@ -1,7 +1,7 @@
 """Non-saturating recurrent unit (thesis chapter 4)."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -129,6 +129,25 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
 
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return (self.hidden_weights[: self.output_size],)
+
+    def axes(self) -> dict[str, Any]:
+        return {
+            "input_weights": "x h.",
+            "hidden_weights": "h. h",
+            "head_weights": "h. .",
+            "bias": "h.",
+            "input_size": "x",
+            "output_size": "h",
+        }
+
+    def as_identity(self, scale: float, gate_bias: float) -> "tuple[NRU, float]":
+        size = self.output_size
+        values = (
+            self.input_weights.at[:, :size].set(jnp.eye(size)),
+            jnp.zeros_like(self.hidden_weights),
+            self.bias.at[:size].set(0.0),
+        )
+        return eqx.tree_at(lambda c: (c.input_weights, c.hidden_weights, c.bias), self, values), 1.0
 
     def init_state(self) -> NRUState:
         return NRUState(

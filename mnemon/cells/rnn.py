@@ -1,7 +1,7 @@
 """Vanilla recurrent network (thesis 2.2)."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -92,6 +92,27 @@ class RNN(AbstractCell[RNNState, Array]):
 
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return (self.recurrent_weights,)
+
+    def axes(self) -> dict[str, Any]:
+        return {
+            "input_weights": "x h",
+            "recurrent_weights": "h h",
+            "bias": "h",
+            "norm": "H",
+            "input_size": "x",
+            "output_size": "h",
+        }
+
+    def as_identity(self, scale: float, gate_bias: float) -> "tuple[RNN, float] | None":
+        if self.norm is not None:
+            return None
+        factor = scale if self.activation == "tanh" else 1.0
+        cell = eqx.tree_at(
+            lambda c: (c.input_weights, c.recurrent_weights, c.bias),
+            self,
+            (factor * jnp.eye(self.output_size), jnp.zeros_like(self.recurrent_weights), jnp.zeros_like(self.bias)),
+        )
+        return cell, factor
 
     def init_state(self) -> RNNState:
         return RNNState(jnp.zeros_like(self.bias))

@@ -46,6 +46,19 @@ class Stack(AbstractCell[tuple, Any]):
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return tuple(matrix for cell in self.cells for matrix in cell.recurrent_matrices())
 
+    def axes(self) -> dict[str, Any]:
+        """Sizes inside the stack are `a`, `b`, ... from below."""
+        letters, below, parts = iter("abcdefgijklmnopqrstuvwyz"), "x", []
+        for n, cell in enumerate(self.cells):
+            axes = cell.axes()
+            if not axes:
+                return {}
+            above = "h" if n == len(self.cells) - 1 else next(letters)
+            names = {name: next(letters) for name in sorted(_letters(axes) - set("xh."))} | {"x": below, "h": above}
+            parts.append(_renamed(axes, names | {old.upper(): new.upper() for old, new in names.items()}))
+            below = above
+        return {"cells": tuple(parts), "input_size": "x", "output_size": "h"}
+
     def statistics(self, state: tuple) -> tuple:
         return tuple(cell.statistics(part) for cell, part in zip(self.cells, state, strict=True))
 
@@ -66,3 +79,11 @@ class Stack(AbstractCell[tuple, Any]):
             after, output = cell.step(before, cell.drive(output), key=cell_key)
             states.append(after)
         return tuple(states), output
+
+
+def _letters(axes: dict[str, Any]) -> set[str]:
+    return {letter.lower() for word in jax.tree.leaves(axes) for letter in word if letter != " "}
+
+
+def _renamed(axes: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    return jax.tree.map(lambda word: word.translate(str.maketrans(names)), axes)

@@ -64,6 +64,10 @@ class Zoneout(AbstractCell[Any, Any]):
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return self.inner.recurrent_matrices()
 
+    def axes(self) -> dict[str, Any]:
+        inner = self.inner.axes()
+        return {"inner": inner, "input_size": "x", "output_size": "h"} if inner else {}
+
     def statistics(self, state: Any) -> Any:
         return self.inner.statistics(state)
 

@@ -60,6 +60,8 @@ class FitResult:
     solved: bool
     seconds: float  # of this call
     updates_per_second: float  # without the time to compile
+    carry: Any  # the objective's carry, such as an episodic memory
+    optimizer_state: Any
 
 
 def fit(
@@ -69,6 +71,7 @@ def fit(
     updates: int,
     batch: int = 10,
     optimizer: optax.GradientTransformation | None = None,
+    optimizer_state: Any = None,
     objective: AbstractObjective | None = None,
     seed: int = 0,
     log_every: int = 100,
@@ -87,6 +90,7 @@ def fit(
     - `updates`: how many updates in all, those before a resume included.
     - `batch`: episodes an update.
     - `optimizer`: any Optax optimiser; by default Adam 0.001 with the gradient norm clipped at 1.
+    - `optimizer_state`: what the optimiser starts from, such as that of an earlier result; by default a fresh one.
     - `objective`: what to minimise; by default the task's loss.
     - `seed`: for data and whatever the model samples.
     - `log_every`: updates a record.
@@ -115,6 +119,8 @@ def fit(
     optimizer = make_optimizer() if optimizer is None else optimizer
     started = time.perf_counter()
     state = _init_state(model, task, optimizer, objective, batch, seed)
+    if optimizer_state is not None:
+        state = eqx.tree_at(lambda s: s.optimizer, state, optimizer_state)
     advance = _compiled_advance(state, task, optimizer, objective, batch)
     with contextlib.ExitStack() as stack:
         log = _Log(folder)
@@ -169,7 +175,7 @@ def fit(
         save()
     seconds = time.perf_counter() - started
     speed = timed_updates / timed_seconds if timed_seconds else rate
-    return FitResult(state.model, done, log.records, solved, seconds, speed)
+    return FitResult(state.model, done, log.records, solved, seconds, speed, state.carry, state.optimizer)
 
 
 def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> TrainState:
@@ -179,7 +185,7 @@ def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> Tra
 
     def metrics_of_one_update():
         episodes = task.batch(key, jnp.asarray(0), batch)
-        _, outcome = objective(model, task, episodes, carry, key=key)
+        _, outcome, _ = objective.gradient(model, task, episodes, carry, key=key)
         return {**outcome.metrics, "loss": jnp.zeros(()), "gradient_norm": jnp.zeros(())}
 
     shapes = eqx.filter_eval_shape(metrics_of_one_update)
@@ -199,13 +205,9 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int)
         data_key, model_key = jax.random.split(jax.random.fold_in(state.key, state.update))
         episodes = task.batch(data_key, state.update, batch)
 
-        parameters, rest = eqx.partition(state.model, trained(state.model))
-
-        def objective_of(parameters):
-            return objective(eqx.combine(parameters, rest), task, episodes, state.carry, key=model_key)
-
-        (loss, outcome), gradient = jax.value_and_grad(objective_of, has_aux=True)(parameters)
+        loss, outcome, gradient = objective.gradient(state.model, task, episodes, state.carry, key=model_key)
         norm = optax.tree.norm(gradient)
+        parameters = eqx.filter(state.model, trained(state.model))
         steps, opt_state = optimizer.update(gradient, state.optimizer, parameters)
         metrics = {**outcome.metrics, "loss": loss, "gradient_norm": norm}
         totals = {name: total + metrics[name] for name, total in state.totals.items()}

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ..cells import trained
 from ..feedback import FedBack, FedBackState
 from ..model import Model
 from ..tasks import AbstractInteractive, AbstractTask, Episode
@@ -34,6 +35,25 @@ class AbstractObjective(eqx.Module):
         self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], Outcome]:
         """The loss, and what else came of it. With `key=None`: evaluation."""
+
+    def gradient(
+        self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], Outcome, PyTree[Array]]:
+        """The loss, what else came of it, and the gradient that the optimiser gets: by default that of the loss.
+
+        A method that changes gradients, as those against forgetting do, overrides it.
+        """
+        parameters, rest = eqx.partition(model, trained(model))
+
+        def loss_of(parameters: PyTree[Array]) -> tuple[Float[Array, ""], Outcome]:
+            return self(eqx.combine(parameters, rest), task, episodes, carry, key=key)
+
+        (loss, outcome), gradient = jax.value_and_grad(loss_of, has_aux=True)(parameters)
+        return loss, outcome, gradient
+
+    def after_task(self, model: Model, task: AbstractTask, carry: Any, *, key: PRNGKeyArray) -> "AbstractObjective":
+        """The objective for the next task, after this one was learned: by default the same."""
+        return self
 
 
 class Supervised(AbstractObjective):
