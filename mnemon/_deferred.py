@@ -129,9 +129,13 @@ def _added_inputs(jaxpr, inputs) -> dict:
         if eqn.primitive.name == "add":
             for one, other in (eqn.invars, eqn.invars[::-1]):
                 alone = isinstance(one, jex.Var) and isinstance(other, jex.Var) and uses[one] == uses[other] == 1
-                if alone and other in index_of and one.aval.shape == other.aval.shape:
+                if alone and other in index_of and _shape(one) == _shape(other):
                     found[one] = index_of[other]
     return found
+
+
+def _shape(var: Any) -> tuple[int, ...]:
+    return var.aval.shape
 
 
 def _evaluate_in(jaxpr, env: dict, leaf_of: dict, added_input: dict, on_product, plain_uses: set[int]) -> list:

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.extend import core as jex
-from jaxtyping import Array, Bool, Float, Int, PyTree, PyTreeDef
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ._deferred import deferred_scan
 from ._errors import require
@@ -59,7 +59,7 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
 
 
 @functools.lru_cache
-def _kept_bytes(leaves: tuple, structure: PyTreeDef) -> int:
+def _kept_bytes(leaves: tuple, structure: Any) -> int:
     """What one step of one example keeps for the backward pass, beside the parameters; the cell as shapes."""
     cell: AbstractCell = jax.tree.unflatten(structure, leaves)
     shapes = eqx.filter_eval_shape(

@@ -81,7 +81,7 @@ class Controller(eqx.Module):
                 seen.append(state.hidden[layer])
             size = weights.shape[1]
             z = drive[layer * size : (layer + 1) * size] + jnp.concatenate(seen) @ weights
-            if self.kind == "feedforward":
+            if self.kind == "feedforward" or state.cell is None:
                 hidden.append(jnp.tanh(z))
                 continue
             i, f, o, candidate = jnp.split(z, 4)

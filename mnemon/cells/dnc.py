@@ -79,7 +79,7 @@ class DNC(AbstractCell[DNCState, Array]):
     """
 
     controller: Controller
-    interface: Interface | None  # W_ξ; None when NUTM puts programs in its place
+    interface: Interface  # W_ξ; None when NUTM puts programs in its place
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
     memory_slots: int = eqx.field(static=True)

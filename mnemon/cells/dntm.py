@@ -1,7 +1,7 @@
 """Dynamic neural Turing machine (thesis 2.9.2)."""
 
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -191,7 +191,10 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
         return state, jnp.concatenate([state.hidden, state.read])
 
     def _control(self, state: DNTMState, drive: DNTMDrive) -> DNTMState:
-        total = drive.controller + self.controller.drive(state.read)
+        # The controller's input is r; what x adds to its pre-activations comes as one vector.
+        parts, structure = jax.tree.flatten(self.controller.drive(state.read))
+        added = jnp.split(drive.controller, list(accumulate(part.size for part in parts))[:-1])
+        total: Any = jax.tree.unflatten(structure, [part + more for part, more in zip(parts, added, strict=True)])
         return state._replace(hidden=self.controller.step(GRUState(state.hidden), total)[1])
 
     def _read(self, state: DNTMState, drive: DNTMDrive, soft: Bool[Array, ""], key: Key) -> DNTMState:

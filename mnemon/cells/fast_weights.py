@@ -148,12 +148,14 @@ class FastWeights(AbstractCell[MatrixState | AttentionState, Array]):
     ) -> tuple[MatrixState | AttentionState, Float[Array, " hidden"]]:
         activate = ACTIVATIONS[self.activation]
         slow = drive + state.hidden @ self.recurrent_weights
-        if self.layer_norm == "slow":
+        if self.norm is not None and self.layer_norm == "slow":
             slow = self.norm(slow)
         hidden = activate(slow if self.start_norm is None else self.start_norm(slow))
         for _ in range(self.inner_steps):
             total = slow + self._recall(state, hidden)
-            hidden = activate(self.norm(total) if self.layer_norm == "sum" else total)
+            if self.norm is not None and self.layer_norm == "sum":
+                total = self.norm(total)
+            hidden = activate(total)
         return self._store(state, hidden), hidden
 
     def _recall(self, state: MatrixState | AttentionState, hidden: Float[Array, " hidden"]) -> Float[Array, " hidden"]:

@@ -57,7 +57,7 @@ class NTM(AbstractCell[NTMState, Array]):
     """
 
     controller: Controller
-    interface: Interface | None  # the heads' linear layers side by side; None when NUTM puts programs in its place
+    interface: Interface  # the heads' linear layers side by side; None when NUTM puts programs in its place
     initial_reads: Float[Array, "reads word"]  # r_0 before tanh
     initial_read_weights: Float[Array, "reads slots"]  # w_0 before softmax
     initial_write_weights: Float[Array, "writes slots"]

@@ -1,6 +1,6 @@
 """Neural universal Turing machine: a memory of programs (Le, Tran & Venkatesh 2020)."""
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -51,7 +51,7 @@ class NUTM(AbstractCell[NUTMState, Array]):
     ((2, 2), (11,))
     """
 
-    core: NTM | DNC  # without its interface network
+    core: Any  # an NTM or a DNC without its interface network
     query: Interface  # q and β of every head
     keys: Float[Array, "heads programs key"]  # κ
     values: Interface  # V, program after program
@@ -100,12 +100,13 @@ class NUTM(AbstractCell[NUTMState, Array]):
             "write_heads=1",
         )
         core_key, query_key, keys_key, values_key = jax.random.split(key, 4)
-        sizes = {
+        sizes: dict[str, Any] = {
             "layers": layers,
             "memory_slots": memory_slots,
             "word_size": word_size,
             "read_heads": read_heads,
         }
+        machine: Any
         if core == "ntm":
             machine = NTM(input_size, hidden_size, write_heads=write_heads, **sizes, key=core_key)
         else:

@@ -158,9 +158,9 @@ class Seq2SeqRetrieval(AbstractTask):
             wanted[end - 2] = stored[block[2]]
         if end != len(text) or not text:
             raise BadValue(f"cannot read {text[end:]!r}: wanted storages and a query, e.g. 'S(ab,c),Q(ab) .'")
-        symbols = [jnp.asarray([_NAMES.index(c) for c in line], jnp.int8) for line in (text, wanted)]
+        inputs, targets = (jnp.asarray([_NAMES.index(c) for c in line], jnp.int8) for line in (text, wanted))
         steps = jnp.arange(len(text))
-        return Episode(*symbols, steps >= 0, jnp.asarray(len(text)), steps == 0)
+        return Episode(inputs, targets, steps >= 0, jnp.asarray(len(text)), steps == 0)
 
     def step_losses(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, " time"]:
         return cross_entropies(outputs, episode.targets)

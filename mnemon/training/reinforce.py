@@ -56,7 +56,7 @@ class Reinforce(AbstractObjective):
         if self.auxiliary:
             sizes = state.read.shape[0], model.cell.input_size, task.output_size
             readout = AuxiliaryReadout(*sizes, key=jax.random.key(0))
-            optimizer = optax.adam(self.rate).init(readout)
+            optimizer = optax.adam(self.rate).init(eqx.filter(readout, eqx.is_array))
         return ReinforceCarry(Supervised().init_carry(model, task, batch), Baseline.start(), readout, optimizer)
 
     def __call__(

@@ -109,7 +109,9 @@ def test_training_memory_of_segments_grows_as_the_root_of_time():
             return jnp.sum(unroll(eqx.combine(dynamic, static), inputs, plan=plan).outputs)
 
         traced = jax.jit(jax.grad(loss)).lower(dynamic, jax.ShapeDtypeStruct((2, time, 3), jnp.float32))
-        return traced.compile().memory_analysis().temp_size_in_bytes
+        analysis = traced.compile().memory_analysis()
+        assert analysis is not None
+        return analysis.temp_size_in_bytes
 
     states = 2 * 4 * time_varying(cell)
     assert temporary_bytes(1024, Plan(defer=False)) > 1024 * states

@@ -73,6 +73,7 @@ def test_a_read_sees_the_write_of_its_step_unless_it_comes_first(before):
 def test_the_memory_starts_as_asked():
     np.testing.assert_array_equal(_cell(memory_value=0.5).init_state().memory, 0.5)
     learned = _cell(memory_init="learned")
+    assert learned.initial_memory is not None
     np.testing.assert_array_equal(learned.init_state().memory, jnp.tanh(learned.initial_memory))
 
 

@@ -1,5 +1,7 @@
 """What stored programs mean, and what the constructor refuses."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,7 @@ from mnemon import unroll
 from mnemon._errors import BadValue
 from mnemon.cells import DNC, NTM, NUTM
 
-SIZES = {"memory_slots": 6, "word_size": 4, "read_heads": 2}
+SIZES: dict[str, Any] = {"memory_slots": 6, "word_size": 4, "read_heads": 2}
 INPUTS = jax.random.normal(jax.random.key(5), (2, 7, 3))
 
 

@@ -70,6 +70,8 @@ def test_zoneout_passes_statistics_and_matrices_on():
     inner = BNLSTM(3, 5, max_steps=7, key=KEY)
     cell = Zoneout(inner, hidden=0.2, cell=0.2)
     after = cell.with_statistics(unroll(cell, INPUTS, key=KEY).statistics)
+    assert isinstance(after, Zoneout)
+    assert isinstance(after.inner, BNLSTM)
     assert float(after.inner.updates.value.sum()) == 7
     assert len(cell.recurrent_matrices()) == 4
 

@@ -79,6 +79,7 @@ def test_uneven_widening_again_and_again():
 def test_a_lower_layer_of_a_stack_can_be_widened():
     teacher = _teacher("stack")
     student, _ = widen(teacher, 12, size="a", key=KEY)
+    assert isinstance(student.cell, Stack)
     assert student.cell.cells[0].output_size == student.cell.cells[1].input_size == 12
     assert largest_difference(teacher, student, EPISODES) < 1e-5
 

@@ -150,7 +150,9 @@ def test_a_shared_buffer_gives_each_task_its_share_of_the_newest():
     memory = memory.with_task(_recent(3, [(10, 3)]))
     assert memory.episodes is not None
     assert memory.episodes.inputs[:, :, 0].tolist() == [[5, 4, 3], [12, 11, 10]]
-    assert memory.for_next_task().episodes.inputs[:, :, 0].tolist() == [[5, 4], [12, 11]]
+    following = memory.for_next_task().episodes
+    assert following is not None
+    assert following.inputs[:, :, 0].tolist() == [[5, 4], [12, 11]]
 
 
 def test_a_buffer_smaller_than_its_tasks_is_refused():

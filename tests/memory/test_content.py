@@ -30,7 +30,7 @@ def test_similarity_and_weights_are_the_loop(masked):
         given = [jnp.asarray(a) for a in (keys, strengths, memory, mask)]
         mask = given[3] if masked else None
         np.testing.assert_allclose(cosine_similarity(given[0], given[2], mask), similarity, rtol=1e-12)
-        weights = content_weights(*given[:3], mask)
+        weights = content_weights(given[0], given[1], given[2], mask)
     np.testing.assert_allclose(weights, powers / powers.sum(1, keepdims=True), rtol=1e-12)
 
 

@@ -16,7 +16,7 @@ def rotation_matrix(rotations) -> np.ndarray:
             columns = rotation @ columns
     if rotations.diagonal is not None:
         return (np.diag(np.exp(1j * rotations.diagonal)) @ columns).T
-    return columns.T.real
+    return np.real(columns.T)
 
 
 def _layers(angles, phases, size, capacity):

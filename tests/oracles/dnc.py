@@ -1,5 +1,7 @@
 """The equations of the lecture (Graves et al. 2016), head by head and slot by slot."""
 
+from typing import Any
+
 import numpy as np
 
 from mnemon.cells import DNC
@@ -71,7 +73,7 @@ def oracle(cell, xs, interface=linear):
     return np.stack(outputs)
 
 
-SIZES = {"memory_slots": 6, "word_size": 4, "read_heads": 2}
+SIZES: dict[str, Any] = {"memory_slots": 6, "word_size": 4, "read_heads": 2}
 IMPROVED = {"masked_content": True, "deallocate": True, "sharpen_links": True}
 
 CASES = [

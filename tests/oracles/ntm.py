@@ -1,5 +1,7 @@
 """Thesis 2.48-2.57, head by head and slot by slot."""
 
+from typing import Any
+
 import numpy as np
 
 from mnemon.cells import NTM
@@ -47,7 +49,7 @@ def oracle(cell, xs, interface=linear):
     return np.stack(outputs)
 
 
-SIZES = {"memory_slots": 7, "word_size": 4, "read_heads": 2, "write_heads": 3}
+SIZES: dict[str, Any] = {"memory_slots": 7, "word_size": 4, "read_heads": 2, "write_heads": 3}
 
 CASES = [
     Case("ntm", lambda k: NTM(3, 5, **SIZES, key=k), oracle),

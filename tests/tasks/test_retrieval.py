@@ -84,6 +84,7 @@ def test_every_answer_is_the_latest_value_of_its_key():
 def test_batches_are_contiguous_segments_of_parallel_streams():
     task = Seq2SeqRetrieval(split="test")
     rows, segments = task.text.shape[0] // 256, task.epoch(256)
+    assert segments is not None
     columns = np.asarray(task.text)[: 256 * rows].reshape(256, rows)
     for update in (0, 1, segments - 1, segments):
         episodes = task.batch(jax.random.key(update), update, 256)
