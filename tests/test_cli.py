@@ -144,5 +144,5 @@ def test_reproduce_runs_resumes_and_reports(capsys, tmp_path: Path):
     _json(capsys, "reproduce", "th-fig-4.1", "--preset", "smoke", *where)
     main(["report", "th-fig-4.1", "--results", str(tmp_path / "results")])
     files = capsys.readouterr().out.split()
-    assert {Path(file).suffix for file in files} == {".svg", ".png", ".md"}
+    assert {Path(file).suffix for file in files} == {".svg", ".png", ".pdf", ".md", ".csv"}
     assert "solved by about 25k updates" in (tmp_path / "results" / "th-fig-4.1" / "smoke.md").read_text()
