@@ -47,7 +47,7 @@ def _markdown(content: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 
 
 def curves_chart(content: dict[str, Any], metric: str = "loss") -> Chart:
-    """The learning curve of each arm: the mean over seeds, and a band from the least to the largest."""
+    """The learning curve of each arm: the median over seeds, and a band from the least to the largest."""
     frames = []
     for name, arm in content["arms"].items():
         for seed, result in arm["seeds"].items():
@@ -58,13 +58,13 @@ def curves_chart(content: dict[str, Any], metric: str = "loss") -> Chart:
                 )
                 frames.append(frame.with_columns(arm=pl.lit(name), seed=pl.lit(seed)))
     data = pl.concat(frames)
-    # Seeds may have been cut into other windows: bring them to one grid before taking means.
+    # Seeds may have been cut into other windows: bring them to one grid first.
     width = max(float(data["step"].max()) / 120, 1.0)  # pyright: ignore[reportArgumentType]
     data = (
         data.with_columns(((pl.col("step") / width).ceil() * width).alias("updates"))
         .group_by("arm", "updates")
         .agg(
-            pl.col(metric).mean().alias("mean"),
+            pl.col(metric).median().alias("median"),
             pl.col(metric).min().alias("low"),
             pl.col(metric).max().alias("high"),
         )
@@ -80,6 +80,6 @@ def curves_chart(content: dict[str, Any], metric: str = "loss") -> Chart:
         .mark_area(opacity=0.18)
         .encode(x, y=alt.Y("low:Q", scale=scale, title=metric), y2="high:Q", color=color)
     )
-    line = alt.Chart(data).mark_line(strokeWidth=2).encode(x, y=alt.Y("mean:Q", scale=scale), color=color)
+    line = alt.Chart(data).mark_line(strokeWidth=2).encode(x, y=alt.Y("median:Q", scale=scale), color=color)
     rule = alt.Chart(pl.DataFrame({"y": [baseline]})).mark_rule(strokeDash=[5, 4], color="#888").encode(y="y:Q")
-    return (rule + band + line).properties(width=560, height=300, title=f"{content['source']}: {content['shows']}"[:90])
+    return (rule + band + line).properties(width=560, height=300, title=content["source"])
