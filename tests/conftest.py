@@ -1,4 +1,4 @@
-"""Strict mode for all tests, and the tiny versions of cells that the conformance suites run over."""
+"""Strict mode for all tests, and small files in the formats of the real data."""
 
 import os
 import warnings
@@ -12,8 +12,6 @@ from mnemon.data import _store
 from tests import realdata, synthetic
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update("jax_compilation_cache_dir", os.path.join(os.path.dirname(__file__), "..", ".jax_cache"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 warnings.filterwarnings("error")
 
 # Tests of real data need real data; a run without them says so in its last lines.
