@@ -219,7 +219,7 @@ def cell_entry(name: str) -> CellEntry:
 
     >>> cell_entry("janett")
     Traceback (most recent call last):
-    mnemon._errors.UnknownName: unknown cell 'janett': did you mean 'janet'?
+    mnemon._errors.UnknownName: unknown cell 'janett': did you mean 'janet' or 'ntm' or 'nutm'?
     """
     if name not in CELLS:
         raise unknown("cell", name, CELLS)

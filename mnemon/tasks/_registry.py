@@ -61,8 +61,8 @@ def task_options(name: str) -> dict[str, inspect.Parameter]:
 def make_task(name: str, **options: Any) -> AbstractTask:
     """A task by name.
 
-    >>> make_task("copying", delay=30).chance["loss"]  # k ln n / (T + 2k)
-    0.4158883083359671
+    >>> round(make_task("copying", delay=30).chance["loss"], 4)  # k ln n / (T + 2k)
+    0.4159
     """
     known = task_options(name)
     for option in options:

@@ -34,7 +34,7 @@ def make_optimizer(name: str = "adam", lr: float = 1e-3, clip: float | None = 1.
 
     >>> make_optimizer("adom")
     Traceback (most recent call last):
-    mnemon._errors.UnknownName: unknown optimizer 'adom': did you mean 'adam' or 'adamw' or 'adopt'?
+    mnemon._errors.UnknownName: unknown optimizer 'adom': did you mean 'adam' or 'radam' or 'nadam'?
     """
     require(lr > 0, "lr", lr, "a positive learning rate", "lr=0.001")
     require(clip is None or clip > 0, "clip", clip, "a positive norm, or none", "clip=1.0")
