@@ -35,7 +35,7 @@ EXPERIMENT = Experiment(
         "laptop": Preset(
             _arms(["rnn-orth", "lstm", "gru", "janet", "nru"], (100,), 30_000),
             3,
-            "about 50 minutes",
+            "not measured on a quiet machine",
             "five of the cells, T = 100 only; each run ends when solved (a mean loss over 100 updates below a tenth of "
             "the baseline) "
             "or after 30,000 updates instead of 200,000",
