@@ -6,6 +6,8 @@ import warnings
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Compiling is most of the time of these tests, and XLA's older emitters compile about twice as fast.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 import jax
 import pytest

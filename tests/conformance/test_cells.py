@@ -16,6 +16,7 @@ import pytest
 import mnemon
 from mnemon import Plan, unroll
 from mnemon.cells import CELLS, AbstractCell, Stack, Zoneout
+from mnemon.feedback import FedBack
 from tests.tiny import INPUT, NAMES, tiny_cell
 
 BATCH, TIME = 4, 8
@@ -175,7 +176,7 @@ def test_file_reads_like_its_paper(name):
 
 def test_every_cell_class_is_registered():
     """A cell class that exists but has no name would be found by no test, no table and no command."""
-    compositions = {Stack, Zoneout}  # made of cells, so no architectures of their own
+    compositions = {Stack, Zoneout, FedBack}  # made of cells, so no architectures of their own
     classes = {
         cls
         for cls in _subclasses(AbstractCell)
