@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -139,6 +138,7 @@ def train(arguments: list[str]) -> None:
     """Train a cell on a task: `mnemon train TASK CELL [options]`."""
     from ._options import changed_options, option_fields, parse_options
     from .cells import CELLS, cell_entry, cell_options, count_parameters
+    from .report.progress import Progress
     from .tasks import TASKS, task_class, task_options
     from .training.runs import RunConfig, default_folder, train_run
 
@@ -165,7 +165,7 @@ def train(arguments: list[str]) -> None:
     folder = options.out or default_folder(config)
     task, parameters = config.make_task(), count_parameters(config.make_model())
     baseline = task.chance["loss"]
-    progress = _Progress(f"{task_name} {cell_name}", config.steps, baseline, options.json)
+    progress = Progress(f"{task_name} {cell_name}", config.steps, options.json, ERR)
     progress.say(
         f"{cell_name} with {parameters:,} parameters on {task_name} in {folder}; without a memory: {baseline:.4f}"
     )
@@ -214,50 +214,6 @@ def train(arguments: list[str]) -> None:
 def _shared_names(*classes: type) -> list[str]:
     names = [{field.name for field in dataclasses.fields(cls)} for cls in classes]
     return sorted(set.intersection(*names))
-
-
-class _Progress:
-    """A live bar on a terminal, plain lines elsewhere, JSON lines with `--json`."""
-
-    def __init__(self, title: str, total: int, baseline: float, as_json: bool):
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._json, self._live = as_json, ERR.is_terminal and not as_json
-        self._latest, self._printed = "", 0.0
-        self._bar = Progress(
-            TextColumn(f"[bold]{title}"),
-            BarColumn(),
-            TextColumn("{task.completed:,.0f}/{task.total:,.0f}  {task.fields[text]}"),
-            TimeRemainingColumn(),
-            console=ERR,
-            disable=not self._live,
-        )
-        self._task = self._bar.add_task("", total=total, text="compiling")
-        self._total, self._baseline = total, baseline
-
-    def __enter__(self) -> "_Progress":
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def say(self, message: str) -> None:
-        self._bar.console.print(message, markup=False, highlight=False, soft_wrap=True)
-
-    def record(self, record: dict[str, float]) -> None:
-        self._latest = f"loss {record['loss']:.4f}"
-        if self._json:
-            print(json.dumps(record), flush=True)
-
-    def update(self, done: int, rate: float) -> None:
-        left = (self._total - done) / rate if rate else 0.0
-        text = f"{self._latest}  {rate:,.1f} updates/s"
-        self._bar.update(self._task, completed=done, text=text)
-        now = time.monotonic()
-        if not self._live and not self._json and (now - self._printed > 5 or done == self._total):
-            self._printed = now
-            self.say(f"update {done:,}/{self._total:,}  {text}  {left:,.0f} s left")
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -378,7 +334,7 @@ def data(arguments: list[str]) -> None:
 
 
 def bench(arguments: list[str]) -> None:
-    """Time and memory of cells, also against PyTorch: `mnemon bench [CELL ...] [--against torch]`."""
+    """Time and memory of cells, or of GEM: `mnemon bench [CELL ...] [--against torch]`, `mnemon bench gem`."""
     from .bench.command import bench as run
 
     run(arguments, lambda rows, as_json, title: _print_table(rows, as_json, title))
@@ -387,6 +343,13 @@ def bench(arguments: list[str]) -> None:
 def lens(arguments: list[str]) -> None:
     """Look inside: `mnemon lens jacobian RUN`, `lens trace RUN`, `lens paths`, `lens programs`."""
     from .lens.command import lens as run
+
+    run(arguments, _print_table, ERR)
+
+
+def lifelong(arguments: list[str]) -> None:
+    """Learn level after level: `mnemon lifelong DISTRIBUTION ENTRY [--levels N] [--updates N] [--resume]`."""
+    from .lifelong.command import lifelong as run
 
     run(arguments, _print_table, ERR)
 
@@ -499,6 +462,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "data": data,
     "bench": bench,
     "lens": lens,
+    "lifelong": lifelong,
     "experiments": experiments,
     "reproduce": reproduce,
     "report": report,

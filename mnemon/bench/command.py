@@ -36,17 +36,44 @@ class Options:
     """Print JSON."""
 
 
+@dataclasses.dataclass(kw_only=True)
+class GemOptions:
+    """Options of `mnemon bench gem`."""
+
+    tasks: tuple[int, ...] = (1, 5, 10, 19)
+    """Numbers of earlier tasks, 1 to 19."""
+    units: tuple[int, ...] = (128, 256)
+    """Hidden sizes of the LSTM."""
+    seconds: float = 4.0
+    """About how long each thing is measured."""
+    json: bool = False
+    """Print JSON."""
+
+
 Row = dict[str, Any]
 
 
 def bench(arguments: list[str], show: Callable[[list[Row], bool, str], None]) -> None:
-    """Measure cells and print a row for each of them and of their rivals."""
+    """Measure cells and print a row for each of them and of their rivals; or, with `gem`, updates with GEM."""
+    if arguments[:1] == ["gem"]:
+        bench_gem(arguments[1:], show)
+        return
     options = tyro.cli(Options, prog="mnemon bench", description="Time and memory of cells.", args=arguments)
     for cell in options.cells:
         cell_entry(cell)
     rows = [row for size in options.sizes for cell in options.cells for row in bench_cell(cell, size, options)]
     title = "Medians of calls made in turn; us = microseconds per time step of the batch"
     show(rows, options.json, title)
+
+
+def bench_gem(arguments: list[str], show: Callable[[list[Row], bool, str], None]) -> None:
+    """Measure updates with GEM against plain ones."""
+    from ._gem import gem_rows
+
+    text = "Time of an update with GEM, in plain updates, on the lifelong copy task."
+    options = tyro.cli(GemOptions, prog="mnemon bench gem", description=text, args=arguments)
+    rows = gem_rows(options.units, options.tasks, options.seconds)
+    show(rows, options.json, "Medians of calls made in turn; plain updates = what one update with GEM costs")
 
 
 def bench_cell(cell: str, size: str, options: Options) -> list[Row]:

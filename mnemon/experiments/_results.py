@@ -1,54 +1,17 @@
 """Results with their provenance, and the table and picture made from them."""
 
 import json
-import os
-import platform
 import statistics
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-import jax
-import optax
 
 from .._errors import MnemonError
 from .._files import write_atomically
-from .._version import __version__
+from .._provenance import provenance
 from ..cells import count_parameters
 from ._contract import Experiment, Training
-
-
-def provenance() -> dict[str, Any]:
-    """Where a number comes from: command, commit, machine, versions, time."""
-    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
-    return {
-        "command": " ".join(words).replace("__main__.py", "mnemon"),
-        "commit": _git("rev-parse", "HEAD") + (" with changes" if _git("status", "--porcelain", "-uno") else ""),
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "versions": {
-            "python": platform.python_version(),
-            "mnemon": __version__,
-            "jax": jax.__version__,
-            "equinox": eqx.__version__,
-            "optax": optax.__version__,
-        },
-        "date": time.strftime("%Y-%m-%d"),
-    }
-
-
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 def write_results(experiment: Experiment, preset: str, seeds: int, folder: Path, results: Path) -> Path:

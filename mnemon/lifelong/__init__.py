@@ -1,21 +1,30 @@
 """Learning tasks one after the other: memories against forgetting, networks that grow, and how to measure both."""
 
-from .curriculum import Curriculum as Curriculum
-from .curriculum import learn as learn
+from .benchmark import LifelongConfig as LifelongConfig
+from .benchmark import run_lifelong as run_lifelong
+from .deepening import deepen as deepen
+from .distributions import DISTRIBUTIONS as DISTRIBUTIONS
+from .distributions import Distribution as Distribution
+from .distributions import distribution as distribution
+from .entries import ENTRIES as ENTRIES
+from .entries import METHODS as METHODS
+from .entries import Entry as Entry
+from .entries import entry as entry
 from .ewc import EWC as EWC
 from .ewc import Anchor as Anchor
 from .expansion import Widening as Widening
 from .expansion import condition_numbers as condition_numbers
-from .expansion import deepen as deepen
 from .expansion import largest_difference as largest_difference
 from .expansion import widen as widen
 from .expansion import widen_optimizer as widen_optimizer
 from .expansion import zero_sum_noise as zero_sum_noise
 from .gem import GEM as GEM
 from .gem import AverageGEM as AverageGEM
-from .gem import project as project
-from .gem import project_average as project_average
 from .gem import remembered as remembered
+from .levels import Curriculum as Curriculum
+from .levels import Level as Level
+from .levels import Watch as Watch
+from .levels import learn as learn
 from .memory import EpisodicMemory as EpisodicMemory
 from .memory import Recent as Recent
 from .metrics import average_accuracy as average_accuracy
@@ -25,3 +34,5 @@ from .metrics import forward_transfer as forward_transfer
 from .metrics import future_accuracy as future_accuracy
 from .metrics import levels_cleared as levels_cleared
 from .metrics import previous_accuracy as previous_accuracy
+from .projection import project as project
+from .projection import project_average as project_average

@@ -12,6 +12,7 @@ from ..cells import trained
 from ..model import Model
 from ..tasks import AbstractTask, Episode
 from ..training.objectives import AbstractObjective, Outcome, Supervised
+from .expansion import Widening, widen_tree
 
 
 class Anchor(eqx.Module):
@@ -103,3 +104,18 @@ class EWC(AbstractObjective):
     def after_task(self, model: Model, task: AbstractTask, carry: Any, *, key: PRNGKeyArray) -> "EWC":
         anchor = Anchor.at(model, task, task.batch(key, 0, self.episodes), inner=self.inner)
         return EWC((*self.anchors, anchor), strength=self.strength, episodes=self.episodes, inner=self.inner)
+
+    def after_growth(self, teacher: Model, student: Model, widening: Widening) -> "EWC":
+        """Copies of a unit are held as it was: each as far from its anchor, its gradient a part of the old one."""
+        old, new = (eqx.filter(model, trained(model)) for model in (teacher, student))
+
+        def grown(tree: PyTree[Array], *, input_power: int, output_power: int) -> PyTree[Array]:
+            return widen_tree(tree, teacher, student, widening, input_power=input_power, output_power=output_power)
+
+        def of(anchor: Anchor) -> Anchor:
+            moved = grown(jax.tree.map(jnp.subtract, old, anchor.parameters), input_power=1, output_power=0)
+            importance = grown(anchor.importance, input_power=0, output_power=2)
+            return Anchor(jax.tree.map(jnp.subtract, new, moved), importance)
+
+        anchors = tuple(map(of, self.anchors))
+        return EWC(anchors, strength=self.strength, episodes=self.episodes, inner=self.inner)

@@ -1,7 +1,5 @@
-"""Networks that grow without forgetting: Net2Wider and Net2Deeper (Chen et al. 2016) for recurrent networks."""
+"""Networks that grow without forgetting: Net2Wider (Chen et al. 2016) for recurrent networks."""
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -11,10 +9,11 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from .._errors import BadValue, require
-from ..cells import AbstractCell, Stack, trained
+from .._errors import require
+from ..cells import AbstractCell, trained
 from ..model import Model
 from ..tasks import Episode
+from ._axes import sizes_of, walk, words_of
 
 # Which power of the gradient the named parts of the states of Optax's optimisers are means or sums of.
 _POWERS = {"mu": 1, "trace": 1, "momentum": 1, "nu": 2, "nu_max": 2, "sum_of_squares": 2}
@@ -60,7 +59,7 @@ def widen(
     >>> student.cell.output_size
     13
     """
-    axes, sizes = model.axes(), _sizes(model)
+    axes, sizes = model.axes(), sizes_of(model)
     name = type(model.cell).__name__
     require(
         bool(sizes), "cell", name, "a cell that can be widened (one with `axes`)", "make_model(task, 'lstm', key=key)"
@@ -70,7 +69,7 @@ def widen(
     require(
         hidden_size > old, "hidden_size", hidden_size, f"more than the {old} units of now", f"hidden_size={2 * old}"
     )
-    even = any(size.upper() in word for word in _words(model).values())
+    even = any(size.upper() in word for word in words_of(model).values())
     require(
         not even or hidden_size % old == 0,
         "hidden_size",
@@ -93,7 +92,7 @@ def widen(
         scale = noise * jnp.mean(jnp.abs(leaf))
         return wide + scale * zero_sum_noise(next(keys), index, wide.shape[-1]).astype(wide.dtype)
 
-    return _walk(model, axes, visit), widening
+    return walk(model, axes, visit), widening
 
 
 def widen_optimizer(
@@ -108,7 +107,7 @@ def widen_optimizer(
     `optimizer.init(...)` instead.
     """
     fresh = optimizer.init(eqx.filter(student, trained(student)))
-    words, sizes = _words(teacher), _sizes(teacher)
+    words, sizes = words_of(teacher), sizes_of(teacher)
 
     def of_leaf(path: tuple, new: Any, old: Any) -> Any:
         for n, entry in enumerate(path):
@@ -126,43 +125,24 @@ def widen_optimizer(
     return jax.tree.unflatten(structure, [of_leaf(path, new, old) for (path, new), old in pairs])
 
 
-def deepen(model: Model, layer: AbstractCell, *, scale: float = 0.01, gate_bias: float = 8.0) -> Model:
-    r"""Net2Deeper: the same network with `layer` on top, its parameters set so that it passes its input on.
+def widen_tree(
+    tree: PyTree[Array], teacher: Model, student: Model, widening: Widening, *, input_power: int, output_power: int
+) -> PyTree[Array]:
+    """A tree like the teacher's parameters as one like the student's: what belongs to a unit goes to all its copies.
 
-    Exact for an [`RNN`][mnemon.cells.RNN] with the identity, and with ReLU (or an NRU) if the layer below is never
-    negative. A tanh layer is used where it is nearly linear, at `scale` times its input, and gates are held open or
-    closed by `gate_bias`; the readout makes up for the scale. The outputs then differ by about
-    \(\frac{1}{3} \text{scale}^2\) (tanh, GRU) or twice that (LSTM) of their size plus, for the gated ones,
-    \(e^{-\text{gate bias}}\) for each step that is remembered; [`largest_difference`][] measures it (with the default
-    options, on an LSTM of 6 units over 30 steps: 1e-6 for tanh, 1e-4 for GRU and LSTM). A larger
-    `gate_bias` is more exact and slower to learn from.
-
-    **Arguments:**
-
-    - `model`: the teacher; left as it is.
-    - `layer`: a new cell whose input and output sizes are the output size of the model's cell.
-    - `scale`: of the input of a saturating layer.
-    - `gate_bias`: magnitude of the biases of gates.
+    Numbers along the axis that leads away from a unit are divided by the given power of how many copies it has, and
+    those along the axis that leads to it likewise.
     """
-    require(scale > 0, "scale", scale, "a positive factor", "scale=0.01")
-    width = model.cell.output_size
-    require(
-        layer.input_size == layer.output_size == width,
-        "layer",
-        f"{type(layer).__name__}({layer.input_size}, {layer.output_size})",
-        f"a layer from and to the {width} outputs of the network",
-        f"GRU({width}, {width}, key=key)",
-    )
-    found = layer.as_identity(scale, gate_bias)
-    if found is None:
-        raise BadValue(
-            f"layer={type(layer).__name__!r} cannot work: wanted a layer that can pass on its input, "
-            f"e.g. LSTM({width}, {width}, key=key)"
-        )
-    identity, factor = found
-    return eqx.tree_at(
-        lambda m: (m.cell, m.readout_weights), model, (Stack(model.cell, identity), model.readout_weights / factor)
-    )
+    words, sizes = words_of(teacher), sizes_of(teacher)
+
+    def of_leaf(path: tuple, leaf: Array) -> Array:
+        word = words.get(jax.tree_util.keystr(path))
+        if word is None:
+            return leaf
+        return _repeat(leaf, word, widening, sizes, input_power=input_power, output_power=output_power)
+
+    leaves = [of_leaf(path, leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
+    return jax.tree.unflatten(jax.tree.structure(eqx.filter(student, trained(student))), leaves)
 
 
 def largest_difference(teacher: Model, student: Model, episodes: Episode) -> float:
@@ -233,50 +213,3 @@ def _repeat(
             factor, [len(index) if n == axis else size for n, size in enumerate(leaf.shape)]
         )
     return leaf
-
-
-def _walk(node: Any, axes: Any, visit: Callable[[Any, str], Any]) -> Any:
-    """The same tree with `visit(value, word)` in place of each described value."""
-    if node is None:
-        return None
-    if isinstance(axes, dict):
-        return _with_fields(node, {name: _walk(getattr(node, name), part, visit) for name, part in axes.items()})
-    if isinstance(axes, tuple):
-        return tuple(_walk(part, word, visit) for part, word in zip(node, axes, strict=True))
-    return jax.tree.map(lambda leaf: visit(leaf, axes), node)
-
-
-def _with_fields(module: Any, values: dict[str, Any]) -> Any:
-    """The same module with other fields, static ones included."""
-    copy = object.__new__(type(module))
-    for field in dataclasses.fields(module):
-        object.__setattr__(copy, field.name, values.get(field.name, getattr(module, field.name)))
-    return copy
-
-
-def _sizes(model: Model) -> dict[str, int]:
-    """The size of each letter, from the static sizes that are described."""
-    found: dict[str, int] = {}
-
-    def visit(leaf: Any, word: str) -> Any:
-        if isinstance(leaf, int):
-            found[word] = leaf
-        return leaf
-
-    _walk(model, model.axes(), visit)
-    return found
-
-
-def _words(model: Model) -> dict[str, str]:
-    """The description of each described array of the model, by its path."""
-    words: list[str] = []
-
-    def number(leaf: Any, word: str) -> Any:
-        if isinstance(leaf, int):
-            return leaf
-        words.append(word)
-        return len(words) - 1
-
-    numbered = _walk(model, model.axes(), number)
-    leaves = jax.tree_util.tree_leaves_with_path(numbered)
-    return {jax.tree_util.keystr(path): words[leaf] for path, leaf in leaves if isinstance(leaf, int)}

@@ -1,5 +1,6 @@
 """Episodic memory: the last examples of every task so far."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -43,7 +44,7 @@ class Recent(eqx.Module):
 
 
 class EpisodicMemory(eqx.Module):
-    """The last examples of each task before this one, padded to one length so that all can run in one pass.
+    """The last examples of each task before this one.
 
     Every task has `slots` places, or, with `capacity`, an equal share of a buffer of fixed size, which shrinks from
     task to task (thesis 5.4.1). What is kept are the newest examples.
@@ -53,16 +54,16 @@ class EpisodicMemory(eqx.Module):
     (0, 24, 4)
     """
 
-    episodes: Episode | None  # [tasks, slots, ...], newest first
+    episodes: tuple[Episode, ...]  # of each task [slots, ...], newest first
     slots: int = eqx.field(static=True)
     capacity: int | None = eqx.field(static=True)
 
-    def __init__(self, *, slots: int = 10, capacity: int | None = None, episodes: Episode | None = None):
+    def __init__(self, *, slots: int = 10, capacity: int | None = None, episodes: tuple[Episode, ...] = ()):
         """**Arguments:**
 
         - `slots`: examples of each task, if there is no `capacity`.
         - `capacity`: examples of all tasks together.
-        - `episodes`: the memory so far, [tasks, slots, ...]; by default empty.
+        - `episodes`: the memory so far, of each task [slots, ...]; by default empty.
         """
         require(slots >= 1, "slots", slots, "at least one example of each task", "slots=10")
         require(capacity is None or capacity >= 1, "capacity", capacity, "at least one example", "capacity=200")
@@ -71,7 +72,7 @@ class EpisodicMemory(eqx.Module):
     @property
     def tasks(self) -> int:
         """How many tasks are remembered."""
-        return 0 if self.episodes is None else self.episodes.length.shape[0]
+        return len(self.episodes)
 
     def share(self, tasks: int) -> int:
         """How many examples each of `tasks` tasks has."""
@@ -89,22 +90,44 @@ class EpisodicMemory(eqx.Module):
     def for_next_task(self) -> "EpisodicMemory":
         """The same memory, cut to make room for the examples of one more task."""
         share = self.share(self.tasks + 1)
-        cut = None if self.episodes is None else jax.tree.map(lambda leaf: leaf[:, :share], self.episodes)
+        cut = jax.tree.map(lambda leaf: leaf[:share], self.episodes)
         return EpisodicMemory(slots=self.slots, capacity=self.capacity, episodes=cut)
 
     def with_task(self, recent: Recent) -> "EpisodicMemory":
         """The same memory with one more task. Not for use in a compiled function: its shape changes."""
-        new = jax.tree.map(lambda leaf: leaf[None], recent.newest_first())
-        old = self.for_next_task().episodes
-        if old is not None:
-            time = max(old.mask.shape[-1], new.mask.shape[-1])
-            old, new = padded(old, time), padded(new, time)
-            new = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), old, new)
-        return EpisodicMemory(slots=self.slots, capacity=self.capacity, episodes=new)
+        episodes = (*self.for_next_task().episodes, recent.newest_first())
+        return EpisodicMemory(slots=self.slots, capacity=self.capacity, episodes=episodes)
+
+    def batches(self) -> list[Episode]:
+        """The tasks in groups of about one length, each [tasks, slots, ...], so that a group needs one program.
+
+        Tasks are padded by at most an eighth of the longest, which makes at most nine groups. In one group of all
+        tasks, whose lengths grow from level to level, nearly half of the steps would be padding.
+        """
+        tasks = sorted(self.episodes, key=_time, reverse=True)
+        groups: list[list[Episode]] = []
+        for task in tasks:
+            if not groups or _PADDING * (_time(groups[-1][0]) - _time(task)) > _time(tasks[0]):
+                groups.append([])
+            groups[-1].append(task)
+        return [_joined(group, jnp.stack) for group in groups]
 
     def union(self) -> Episode:
         """All examples as one batch."""
-        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), self.episodes)
+        return _joined(list(self.episodes), jnp.concatenate)
+
+
+# One over the largest part of the longest task that another one is padded by.
+_PADDING = 8
+
+
+def _time(episodes: Episode) -> int:
+    return episodes.mask.shape[-1]
+
+
+def _joined(batches: list[Episode], join: Callable[[list[Array]], Array]) -> Episode:
+    longest = max(map(_time, batches))
+    return jax.tree.map(lambda *leaves: join(list(leaves)), *(padded(batch, longest) for batch in batches))
 
 
 def padded(episodes: Episode, time: int) -> Episode:

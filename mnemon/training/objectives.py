@@ -55,6 +55,10 @@ class AbstractObjective(eqx.Module):
         """The objective for the next task, after this one was learned: by default the same."""
         return self
 
+    def after_growth(self, teacher: Model, student: Model, widening: Any) -> "AbstractObjective":
+        """The objective for a network that has grown ([`widen`][mnemon.lifelong.widen]): by default the same."""
+        return self
+
 
 class Supervised(AbstractObjective):
     """The task's own loss by backpropagation through time.

@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -33,8 +33,11 @@ from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
 from .reinforce import Reinforce
 
+Config = TypeVar("Config")
 CONFIG_FILE = "run.json"
 WEIGHTS_FILE = "model.safetensors"
+# A run may be resumed to another end, and with another rule for stopping.
+_FREE = ("steps", "stop_when_solved")
 OBJECTIVES: dict[str, Callable[[AbstractTask], AbstractObjective]] = {
     "supervised": default_objective,
     "reinforce": lambda task: Reinforce(),
@@ -135,11 +138,7 @@ def open_run(folder: Path) -> Run:
         raise MnemonError(
             f"{folder} is not a run: it has no {CONFIG_FILE}; e.g. `mnemon train copying nru --out {folder}`"
         )
-    try:
-        stored = json.loads(path.read_text())
-        return Run(folder, RunConfig(**stored["config"]))
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise MnemonError(f"{path} is damaged: {error}") from error
+    return Run(folder, _read_config(path, RunConfig))
 
 
 def train_run(
@@ -151,27 +150,7 @@ def train_run(
     or `overwrite`. Nothing is written before the configuration has been found to work.
     """
     task, model = config.make_task(), config.make_model()
-    path = folder / CONFIG_FILE
-    if path.exists() and not overwrite:
-        existing = open_run(folder).config
-        if not resume:
-            raise MnemonError(
-                f"{folder} holds a run already: `--resume` goes on, `--overwrite` starts anew; or choose an `--out`"
-            )
-        if _without_length(existing) != _without_length(config):
-            changed = ", ".join(_differences(existing, config))
-            raise MnemonError(f"{folder} holds another run ({changed}): give another `--out`, or `--overwrite`")
-    elif folder.exists() and any(folder.iterdir()) and not path.exists():
-        raise MnemonError(f"{folder} exists and is not a run: give another `--out`")
-    about = {
-        "config": dataclasses.asdict(config),
-        "parameters": count_parameters(model),
-        "versions": {"mnemon": __version__, "jax": jax.__version__, "equinox": eqx.__version__},
-    }
-    if overwrite and path.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(about, indent=2) + "\n")
+    claim_folder(folder, config, count_parameters(model), resume=resume, overwrite=overwrite, free=_FREE)
     result = fit(
         model,
         task,
@@ -189,6 +168,53 @@ def train_run(
     return result
 
 
+def claim_folder(
+    folder: Path, config: Any, parameters: int, *, resume: bool, overwrite: bool, free: tuple[str, ...] = ()
+) -> None:
+    """Write what a run is (`config`, a dataclass) into its folder, or find that the folder holds this very run.
+
+    The fields named in `free` may differ from those of the run that is resumed.
+    """
+    path = folder / CONFIG_FILE
+    wanted = _plain(config)
+    if path.exists() and not overwrite:
+        existing = _plain(_read_config(path, type(config)))
+        if not resume:
+            raise MnemonError(
+                f"{folder} holds a run already: `--resume` goes on, `--overwrite` starts anew; or choose an `--out`"
+            )
+        changed = [
+            f"{name} {existing[name]!r} not {value!r}"
+            for name, value in wanted.items()
+            if existing[name] != value and name not in free
+        ]
+        if changed:
+            changes = ", ".join(changed)
+            raise MnemonError(f"{folder} holds another run ({changes}): give another `--out`, or `--overwrite`")
+    elif folder.exists() and any(folder.iterdir()) and not path.exists():
+        raise MnemonError(f"{folder} exists and is not a run: give another `--out`")
+    about = {
+        "config": wanted,
+        "parameters": parameters,
+        "versions": {"mnemon": __version__, "jax": jax.__version__, "equinox": eqx.__version__},
+    }
+    if overwrite and path.exists():
+        shutil.rmtree(folder)
+    write_atomically(path, json.dumps(about, indent=2) + "\n")
+
+
+def _plain(config: Any) -> dict[str, Any]:
+    """A configuration as it is written, so that tuples and lists are alike."""
+    return json.loads(json.dumps(dataclasses.asdict(config)))
+
+
+def _read_config(path: Path, kind: type[Config]) -> Config:
+    try:
+        return kind(**json.loads(path.read_text())["config"])
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise MnemonError(f"{path} is damaged: {error}") from error
+
+
 def export_weights(model: Model, path: Path) -> None:
     """Write all arrays of a model by name as safetensors."""
     leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(model, eqx.is_array))
@@ -201,16 +227,3 @@ def default_folder(config: RunConfig) -> Path:
     """A new folder under `runs/`, named by task, cell, seed and time."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     return Path("runs") / f"{config.task}-{config.cell}-seed{config.seed}-{stamp}"
-
-
-def _without_length(config: RunConfig) -> RunConfig:
-    """A run may be resumed to a longer end, and with another rule for stopping."""
-    return dataclasses.replace(config, steps=0, stop_when_solved=False)
-
-
-def _differences(a: RunConfig, b: RunConfig) -> list[str]:
-    a_values, b_values = dataclasses.asdict(a), dataclasses.asdict(b)
-    skip = ("steps", "stop_when_solved")
-    return [
-        f"{k} {a_values[k]!r} not {b_values[k]!r}" for k in a_values if a_values[k] != b_values[k] and k not in skip
-    ]

@@ -138,21 +138,38 @@ def test_few_examples_repeat():
 def test_tasks_of_different_lengths_are_padded_with_steps_that_do_not_count():
     memory = EpisodicMemory(slots=2).with_task(_recent(2, [(1, 2)], time=3)).with_task(_recent(2, [(5, 2)], time=6))
     assert memory.tasks == 2
-    assert memory.episodes is not None
-    assert memory.episodes.inputs.shape == (2, 2, 6)
-    assert memory.episodes.inputs[0, 0].tolist() == [2, 2, 2, 0, 0, 0]
-    assert memory.episodes.mask.sum(-1).tolist() == [[3, 3], [6, 6]]
-    assert memory.episodes.length.tolist() == [[3, 3], [6, 6]]
+    together = memory.union()
+    assert together.inputs.shape == (4, 6)
+    assert together.inputs[0].tolist() == [2, 2, 2, 0, 0, 0]
+    assert together.mask.sum(-1).tolist() == [3, 3, 6, 6]
+    assert together.length.tolist() == [3, 3, 6, 6]
+
+
+def test_tasks_of_about_one_length_make_one_batch():
+    memory = EpisodicMemory(slots=1)
+    for time in (3, 21, 18, 4, 24):
+        memory = memory.with_task(_recent(1, [(time, 1)], time=time))
+    batches = memory.batches()
+    assert [batch.length[:, 0].tolist() for batch in batches] == [[24, 21], [18], [4, 3]]
+    assert [batch.inputs.shape for batch in batches] == [(2, 1, 24), (1, 1, 18), (2, 1, 4)]
+
+
+def test_the_levels_of_the_benchmark_make_few_batches_with_little_padding():
+    memory = EpisodicMemory(slots=1)
+    for level in range(1, 20):
+        memory = memory.with_task(_recent(1, [(0, 1)], time=5 + 6 * level))
+    batches = memory.batches()
+    steps = sum(batch.mask.size for batch in batches)
+    assert len(batches) <= 9
+    assert steps < 1.1 * sum(5 + 6 * level for level in range(1, 20))
 
 
 def test_a_shared_buffer_gives_each_task_its_share_of_the_newest():
     memory = EpisodicMemory(capacity=6).with_task(_recent(6, [(0, 6)]))
     memory = memory.with_task(_recent(3, [(10, 3)]))
-    assert memory.episodes is not None
-    assert memory.episodes.inputs[:, :, 0].tolist() == [[5, 4, 3], [12, 11, 10]]
+    assert [task.inputs[:, 0].tolist() for task in memory.episodes] == [[5, 4, 3], [12, 11, 10]]
     following = memory.for_next_task().episodes
-    assert following is not None
-    assert following.inputs[:, :, 0].tolist() == [[5, 4], [12, 11]]
+    assert [task.inputs[:, 0].tolist() for task in following] == [[5, 4], [12, 11]]
 
 
 def test_a_buffer_smaller_than_its_tasks_is_refused():
@@ -177,10 +194,10 @@ def test_one_pass_gives_the_gradient_of_each_task():
     """Padding and vmap change nothing: the same as a loop over tasks with episodes of their own length."""
     model, memory, inner = _model(), _two_tasks(), Supervised()
     gradient = eqx.filter_jit(lambda task, stored: inner.gradient(model, task, stored, None, key=None)[2])
-    together = jax.jit(jax.vmap(lambda stored: gradient(HARD, stored)))(memory.episodes)
+    padded_together = jax.tree.map(lambda leaf: leaf.reshape(2, 4, *leaf.shape[1:]), memory.union())
+    together = jax.jit(jax.vmap(lambda stored: gradient(HARD, stored)))(padded_together)
     for n, task in enumerate((EASY, HARD)):
-        newest_first = jax.tree.map(lambda leaf: leaf[::-1], task.batch(jax.random.key(n), 0, 4))
-        alone = gradient(task, newest_first)
+        alone = gradient(task, memory.episodes[n])
         np.testing.assert_allclose(_flat(alone), _flat(jax.tree.map(lambda g, n=n: g[n], together)), atol=1e-6)
 
 
@@ -194,7 +211,7 @@ def test_gradient_of_gem_harms_no_task():
     _, outcome, gradient = eqx.filter_jit(objective.gradient)(model, task, flipped, carry, key=None)
     plain_gradient = eqx.filter_jit(lambda stored: Supervised().gradient(model, task, stored, None, key=None)[2])
     plain = plain_gradient(flipped)
-    previous = [_flat(plain_gradient(jax.tree.map(lambda x, n=n: x[n], memory.episodes))) for n in range(2)]
+    previous = [_flat(plain_gradient(stored)) for stored in memory.episodes]
     assert min(row @ _flat(plain) for row in previous) < 0
     assert outcome.metrics["projected"] == 1
     assert all(row @ _flat(gradient) > -1e-3 * np.linalg.norm(row) * np.linalg.norm(_flat(plain)) for row in previous)
