@@ -82,6 +82,7 @@ class Arm:
     name: str
     job: Job
     published: str = "–"  # the published number or finding for this row
+    seeds: int | None = None  # at most so many, where a row is too costly for all seeds of the preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +104,8 @@ class Experiment:
     shows: str
     published: str
     presets: Mapping[str, Preset]
+    # The experiment whose runs these are, where several figures show the same runs.
+    runs_of: str | None = None
     # From the stored results of a preset to the rows of its table, and to its chart (an Altair chart; its file imports
     # Altair only there). Without them: measured beside published, and the learning curves.
     table: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None

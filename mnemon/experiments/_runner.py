@@ -41,9 +41,15 @@ def reproduce(
     count = grid.seeds if seeds is None else seeds
     require(count >= 1, "seeds", count, "at least one seed", "--seeds 3")
     require(jobs >= 1, "jobs", jobs, "at least one process", "--jobs 2")
-    folder = runs / name / preset
-    waiting = [(arm.name, seed) for seed in range(count) for arm in grid.arms if not _done(folder, arm.name, seed)]
-    report(f"{name} {preset}: {len(grid.arms) * count - len(waiting)} of {len(grid.arms) * count} done")
+    folder = runs / (experiment.runs_of or name) / preset
+    wanted = [
+        (arm.name, seed)
+        for seed in range(count)
+        for arm in grid.arms
+        if arm.seeds is None or seed < arm.seeds or seeds is not None
+    ]
+    waiting = [(arm, seed) for arm, seed in wanted if not _done(folder, arm, seed)]
+    report(f"{name} {preset}: {len(wanted) - len(waiting)} of {len(wanted)} done")
     if waiting:
         _one_thread_each(jobs)
         with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:

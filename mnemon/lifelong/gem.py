@@ -133,7 +133,7 @@ class GEM(AbstractRehearsal):
     def adjust(
         self, gradient: PyTree[Array], gradient_of: GradientOf, memory: EpisodicMemory, key: PRNGKeyArray | None
     ) -> tuple[PyTree[Array], Bool[Array, ""]]:
-        # On a CPU one task after another is faster than all at once: what a step computes then stays in the first cache.
+        # On a CPU one task after another is faster than all at once: what a step computes stays in the first cache.
         over_tasks = jax.lax.map if jax.default_backend() == "cpu" else lambda of, tasks: jax.vmap(of)(tasks)
         groups = [over_tasks(gradient_of, batch) for batch in memory.batches()]
         return project(

@@ -110,3 +110,63 @@ def test_scores_after_training_are_in_the_table(tmp_path):
     rows = result_rows({"arms": arms})
     assert float(rows[0]["wrong bits at 3"]) == pytest.approx(result["scores"]["wrong bits at 3"], rel=1e-3)
     assert rows[1]["wrong bits at 3"] == "–"
+
+
+def _lifelong_result(seed: int) -> dict:
+    return {
+        "cleared": 1,
+        "lengths": [5, 8, 11],
+        "current": [0.9, 0.6 + 0.01 * seed],
+        "expanded": {"2": [9]},
+        "previous_by_level": [None, 0.8],
+        "previous": 0.8,
+        "future_by_level": [0.6, 0.5],
+        "future": 0.5,
+        "ACC": 0.7,
+        "BWT": -0.1,
+        "FWT": 0.05,
+        "matrix": [[0.9, 0.6, 0.5], [0.8, 0.6, 0.5]],
+        "parameters": {"first": 10, "last": 20},
+    }
+
+
+@pytest.mark.parametrize("name", ["th-fig-5.1", "th-fig-5.2", "th-fig-5.3", "th-fig-5.4", "th-fig-5.5"])
+def test_figures_of_the_lifelong_benchmark_are_tabled_and_drawn(name):
+    experiment = EXPERIMENTS[name]
+    arms = {
+        arm.name: {"published": arm.published, "seeds": {str(seed): _lifelong_result(seed) for seed in range(2)}}
+        for arm in experiment.presets["paper"].arms
+    }
+    assert experiment.table is not None
+    assert experiment.draw is not None
+    rows = experiment.table({"arms": arms})
+    assert len(rows) == 2 * len(arms)
+    assert (rows[0]["levels cleared"], rows[0]["grew at level"], rows[0]["BWT"]) == ("1 of 3", "2", "-0.100")
+    experiment.draw({"arms": arms}).to_dict()
+
+
+def test_figures_of_the_lifelong_benchmark_share_their_runs(tmp_path):
+    assert EXPERIMENTS["th-fig-5.3"].runs_of == EXPERIMENTS["th-fig-5.2"].runs_of
+    folder = tmp_path / "runs" / "th-fig-5.2" / "laptop"
+    jobs = {arm.name: arm for arm in EXPERIMENTS["th-fig-5.2"].presets["laptop"].arms}
+    for name in ("th-fig-5.1", "th-fig-5.3", "th-fig-5.4", "th-fig-5.5"):
+        for arm in EXPERIMENTS[name].presets["laptop"].arms:
+            assert arm.job == jobs[arm.name].job
+    for arm in EXPERIMENTS["th-fig-5.5"].presets["laptop"].arms:
+        for seed in range(arm.seeds or 3):
+            own = job_folder(folder, arm.name, seed)
+            own.mkdir(parents=True)
+            (own / RESULT_FILE).write_text(json.dumps(_lifelong_result(seed)))
+    said: list[str] = []
+    reproduce("th-fig-5.5", "laptop", runs=tmp_path / "runs", results=tmp_path / "results", report=said.append)
+    assert said == ["th-fig-5.5 laptop: 12 of 12 done"]  # 3 entries: copy with 3 seeds, stroke MNIST with 1
+
+
+def test_the_cost_of_gem_is_drawn():
+    experiment = EXPERIMENTS["gem-cost"]
+    row = {"units": 16, "parameters": 2000, "earlier tasks": 3, "plain updates": 3.5, "memory_mb": 0.1}
+    content = {"arms": {"lstm-16": {"published": "new", "seeds": {"0": {"rows": [row]}}}}}
+    assert experiment.table is not None
+    assert experiment.draw is not None
+    assert experiment.table(content) == [row]
+    experiment.draw(content).to_dict()

@@ -1,0 +1,122 @@
+"""The runs that the figures of thesis chapter 5 share: five networks on three distributions."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..lifelong.benchmark import LifelongConfig, run_lifelong
+from ..lifelong.entries import ENTRIES
+from ..lifelong.levels import Watch
+from ._contract import Arm, Preset
+
+RUNS = "th-fig-5.2"  # where the runs are
+FIGURE_DISTRIBUTIONS = ("copy", "associative-recall", "stroke-mnist")
+COPY_ONLY = ("copy",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lifelong:
+    """A run of the lifelong benchmark. Its result has all metrics of the run."""
+
+    config: LifelongConfig
+
+    def run(self, seed: int, folder: Path) -> dict[str, Any]:
+        config = dataclasses.replace(self.config, seed=seed)
+        result = run_lifelong(config, folder, resume=True, watch=Watch(report=lambda message: None))
+        return {name: value for name, value in result.items() if name != "provenance"}
+
+
+def presets(entries: Sequence[str], where: Sequence[str], published: str) -> dict[str, Preset]:
+    """The three presets of a figure that shows these entries on these distributions."""
+    tiny = {"levels": 2, "updates": 20, "window": 10, "episodes": 20}
+    smoke = [
+        _arm(place, name, published, **tiny, cell_options={"hidden_size": 6}, sizes=(9,) if "net2net" in name else ())
+        for place in where[:1]
+        for name in entries
+        if name in ("small-lstm", "small-lstm-gem-net2net", "large-lstm")
+    ]
+    laptop = [
+        _arm(place, name, published, seeds=3 if place == "copy" else 1, levels=levels, updates=1500)
+        for place, levels in (("copy", 6), ("associative-recall", 3), ("stroke-mnist", 3))
+        if place in where
+        for name in entries
+    ]
+    paper = [_arm(place, name, published) for place in where for name in entries]
+    return {
+        "smoke": Preset(
+            tuple(smoke),
+            1,
+            "not measured on a quiet machine",
+            "6 units, which grow to 9; 2 levels of 20 updates: shows only that it runs",
+        ),
+        "laptop": Preset(
+            tuple(laptop),
+            3,
+            "not measured on a quiet machine",
+            "1,500 updates a level for 10,000 and 3,000 after growing for 20,000; 6 levels of copy (5 to 20 rows) for "
+            "20, 3 seeds; 3 levels of associative recall (5 to 11 items) and of stroke MNIST (1 to 3 digits), 1 seed",
+        ),
+        "paper": Preset(tuple(paper), 1, "not measured", "as published; the margin of GEM, 0.5, is that of its paper"),
+    }
+
+
+def _arm(where: str, name: str, published: str, seeds: int | None = None, **changes: Any) -> Arm:
+    return Arm(f"{where}-{name}", Lifelong(LifelongConfig.enter(where, name, **changes)), published, seeds)
+
+
+def results(content: dict[str, Any]) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Distribution, entry, seed and result of each run."""
+    for name, arm in content["arms"].items():
+        where = next(place for place in FIGURE_DISTRIBUTIONS if name.startswith(place))
+        for seed, result in arm["seeds"].items():
+            yield where, name.removeprefix(f"{where}-"), seed, result
+
+
+def table(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each run: all scores that are single numbers."""
+    return [
+        {
+            "distribution": where,
+            "entry": entry,
+            "seed": seed,
+            "levels cleared": f"{result['cleared']} of {len(result['lengths'])}",
+            "grew at level": ", ".join(result["expanded"]) or "–",
+            "previous": _number(result["previous"]),
+            "future": _number(result["future"]),
+            **{score: _number(result[score]) for score in ("ACC", "BWT", "FWT")},
+            "parameters": result["parameters"]["last"],
+            "published": content["arms"][f"{where}-{entry}"]["published"],
+        }
+        for where, entry, seed, result in results(content)
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def bars(content: dict[str, Any], metric: str, title: str) -> Any:
+    """A bar for each entry, a panel for each distribution: the mean over seeds, and a point for each seed."""
+    import altair as alt
+    import polars as pl
+
+    rows = [
+        {"distribution": where, "entry": entry, "seed": seed, "accuracy": result[metric]}
+        for where, entry, seed, result in results(content)
+        if result[metric] is not None
+    ]
+    data = pl.DataFrame(rows, schema={"distribution": str, "entry": str, "seed": str, "accuracy": float})
+    order = [name for name in ENTRIES if name in set(data["entry"])]
+    x = alt.X("entry:N", title=None, sort=order, axis=alt.Axis(labelAngle=-40))
+    scale = alt.Scale(domain=[0, 1])
+    panels = []
+    for place in data["distribution"].unique(maintain_order=True):
+        base = alt.Chart(data.filter(pl.col("distribution") == place))
+        bar = base.mark_bar(opacity=0.6).encode(x, y=alt.Y("mean(accuracy):Q", title=title, scale=scale))
+        points = base.mark_point(color="black", size=18).encode(x, y=alt.Y("accuracy:Q", scale=scale))
+        panels.append((bar + points).properties(width=200, height=200, title=place))
+    return alt.hconcat(*panels)
+
+
+FIVE = tuple(ENTRIES)
