@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -33,7 +33,6 @@ from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
 from .reinforce import Reinforce
 
-Config = TypeVar("Config")
 CONFIG_FILE = "run.json"
 WEIGHTS_FILE = "model.safetensors"
 # A run may be resumed to another end, and with another rule for stopping.
@@ -138,7 +137,11 @@ def open_run(folder: Path) -> Run:
         raise MnemonError(
             f"{folder} is not a run: it has no {CONFIG_FILE}; e.g. `mnemon train copying nru --out {folder}`"
         )
-    return Run(folder, _read_config(path, RunConfig))
+    stored = _read_config(path)
+    try:
+        return Run(folder, RunConfig(**stored))
+    except TypeError as error:
+        raise MnemonError(f"{path} is damaged: {error}") from error
 
 
 def train_run(
@@ -176,9 +179,10 @@ def claim_folder(
     The fields named in `free` may differ from those of the run that is resumed.
     """
     path = folder / CONFIG_FILE
-    wanted = _plain(config)
+    # As it is read back, so that tuples and lists are alike.
+    wanted = json.loads(json.dumps(dataclasses.asdict(config)))
     if path.exists() and not overwrite:
-        existing = _plain(_read_config(path, type(config)))
+        existing = {**_defaults(config), **_read_config(path)}
         if not resume:
             raise MnemonError(
                 f"{folder} holds a run already: `--resume` goes on, `--overwrite` starts anew; or choose an `--out`"
@@ -203,14 +207,17 @@ def claim_folder(
     write_atomically(path, json.dumps(about, indent=2) + "\n")
 
 
-def _plain(config: Any) -> dict[str, Any]:
-    """A configuration as it is written, so that tuples and lists are alike."""
-    return json.loads(json.dumps(dataclasses.asdict(config)))
+def _defaults(config: Any) -> dict[str, Any]:
+    """The fields that a run from before they existed does not tell of, as it was trained."""
+    return {
+        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        for field in dataclasses.fields(config)
+    }
 
 
-def _read_config(path: Path, kind: type[Config]) -> Config:
+def _read_config(path: Path) -> dict[str, Any]:
     try:
-        return kind(**json.loads(path.read_text())["config"])
+        return dict(json.loads(path.read_text())["config"])
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise MnemonError(f"{path} is damaged: {error}") from error
 

@@ -68,6 +68,9 @@ def test_the_command_runs_says_and_keeps_what_it_found(tmp_path, capsys):
     stored = json.loads((tmp_path / "lifelong.json").read_text())
     assert stored["provenance"]["commit"]
     assert stored["config"]["cell_options"] == {"hidden_size": 4}
+    cli.main([*words, "--resume"])
+    again = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert all(again[name] == result[name] for name in ("config", "current", "matrix", "untrained"))
     with pytest.raises(SystemExit):
         cli.main(words)
     assert "holds a run already" in capsys.readouterr().err
