@@ -61,25 +61,29 @@ SIZES: dict[str, Callable[[str], Spec]] = {"small": small, "large": large}
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-    """The compiled forward pass and training update of a cell, ready to be timed."""
+    """The compiled forward pass and training update of a network, ready to be timed."""
 
     forward: Callable[[], object]
     update: Callable[[], object]
     compile_seconds: float  # of the update
     memory_bytes: int  # that the update needs besides its inputs and outputs
     operations: int  # floating-point operations of the update in matrix products
-    plan: Plan
 
 
 def compile_cell(spec: Spec, plan: Plan | None = None) -> Compiled:
-    """Compile what is measured: Adam on the mean square of all outputs."""
-    cell, inputs = spec.make(), spec.inputs()
+    """Compile what is measured of a cell."""
+    cell = spec.make()
     plan = choose_plan(cell, spec.batch, spec.time) if plan is None else plan
+    return compile_network(lambda cell, inputs: unroll(cell, inputs, plan=plan).outputs, cell, spec.inputs())
+
+
+def compile_network(run: Callable[[Any, jax.Array], jax.Array], network: Any, inputs: jax.Array) -> Compiled:
+    """Compile outputs, and an update of Adam on the mean square of all outputs."""
     optimizer = optax.adam(1e-3)
-    arrays, static = eqx.partition(cell, eqx.is_array)
+    arrays, static = eqx.partition(network, eqx.is_array)
 
     def run_forward(arrays, inputs):
-        return unroll(eqx.combine(arrays, static), inputs, plan=plan).outputs
+        return run(eqx.combine(arrays, static), inputs)
 
     def run_update(arrays, opt_state, inputs):
         trained, fixed = eqx.partition(arrays, eqx.is_inexact_array)
@@ -102,6 +106,5 @@ def compile_cell(spec: Spec, plan: Plan | None = None) -> Compiled:
         lambda: jax.block_until_ready(update(arrays, opt_state, inputs)),
         seconds,
         0 if memory is None else memory.temp_size_in_bytes,
-        3 * product_operations(run_forward, arrays, inputs),
-        plan,
+        3 * inputs.shape[1] * product_operations(run_forward, arrays, inputs[:, :1]),
     )
