@@ -35,6 +35,18 @@ class _Training:
     """Choose the cell's size for this number of parameters."""
     embedding_size: int | None = None
     """Size of trained embeddings of the symbols; one-hot vectors without it."""
+    input_layer_size: int | None = None
+    """Units of a rectified layer before the cell."""
+    output_layer_size: int | None = None
+    """Units of a rectified layer between the cell and the readout."""
+    schedule: str = "constant"
+    """How the learning rate goes over the steps: constant, linear, cosine."""
+    patience: int | None = None
+    """Validate at each record, keep the best network, and stop after so many records without a better one."""
+    validation_episodes: int | None = None
+    """Episodes of a validation, or of an examination after a lesson."""
+    lessons: int | None = None
+    """Teach lesson after lesson up to this one, each until it is passed (graph tasks); examined at each record."""
     log_every: int = 100
     """Updates a record."""
     stop_when_solved: bool = False
