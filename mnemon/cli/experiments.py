@@ -1,13 +1,14 @@
 """`mnemon experiments | reproduce | report | demo`."""
 
 import dataclasses
+import difflib
 import json
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from .._errors import require
+from .._errors import require, unknown
 from ._output import ERR, Listing, print_table, say
 
 
@@ -29,6 +30,10 @@ class _Reproduction:
     """How many seeds; those of the preset without it."""
     jobs: int = 1
     """Processes at a time."""
+    only: tuple[str, ...] = ()
+    """Only the arms that have one of these in their names."""
+    on: str = "processes"
+    """processes of this machine, ray (a cluster that is started here), or ray://ADDRESS."""
     runs: Path = Path("runs")
     """Where the runs work; what is there is gone on with."""
     results: Path = Path("results")
@@ -47,6 +52,8 @@ def reproduce(arguments: list[str]) -> None:
         options.preset,
         seeds=options.seeds,
         jobs=options.jobs,
+        only=options.only,
+        on=options.on,
         runs=options.runs,
         results=options.results,
         report=say,
@@ -79,6 +86,9 @@ def report(arguments: list[str]) -> None:
 
     ids = [name for name in options.runs if name in EXPERIMENTS]
     folders = [Path(name) for name in options.runs if name not in EXPERIMENTS]
+    for name, folder in zip([n for n in options.runs if n not in EXPERIMENTS], folders, strict=True):
+        if not folder.exists() and difflib.get_close_matches(name, EXPERIMENTS, cutoff=0.6):
+            raise unknown("experiment", name, EXPERIMENTS)
     written = [path for name in ids for path in write_experiment(name, options.results)]
     if folders:
         files = options.out.with_name(f"{options.out.stem}-files") if options.files else None

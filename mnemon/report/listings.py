@@ -1,6 +1,8 @@
 """The tables of cells and tasks, as rows for people, scripts and the README."""
 
 import inspect
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import jax
 
 from ..cells import CELLS, count_parameters, make_cell
 from ..data import available
-from ..experiments import EXPERIMENTS
+from ..experiments import EXPERIMENTS, Preset
 from ..lens.trace import named_arrays
 from ..model import Model
 from ..tasks import TASKS, make_task
@@ -72,11 +74,37 @@ def experiment_rows(results: Path) -> list[dict[str, Any]]:
             "source": experiment.source,
             "shows": experiment.shows,
             "published": experiment.published,
-            "presets": "; ".join(f"{name}: {preset.cost}" for name, preset in experiment.presets.items()),
-            "results": ", ".join(path.stem for path in sorted((results / experiment.id).glob("*.json"))) or "none",
+            "presets": "; ".join(_preset(name, preset, results / experiment.id) for name, preset in presets),
+            "results": "; ".join(
+                _state(path, dict(presets)) for path in sorted((results / experiment.id).glob("*.json"))
+            )
+            or "none",
         }
         for experiment in EXPERIMENTS.values()
+        for presets in [list(experiment.presets.items())]
     ]
+
+
+def _preset(name: str, preset: Preset, results: Path) -> str:
+    """A preset with its size, and its cost where that was measured: as stated, or as the stored results say."""
+    path, cost = results / f"{name}.json", preset.cost
+    if cost is None and path.exists():
+        seeds = [result for arm in _arms(path).values() for result in arm["seeds"].values()]
+        seconds = [result["seconds"] for result in seeds if "seconds" in result]
+        cost = f"{sum(seconds) / 60:.0f} min of one core for the {len(seconds)} runs here" if seconds else None
+    runs = f"{len(preset.arms)} x {preset.seeds} runs"
+    return f"{name}: {runs}" + (f", {cost}" if cost else "")
+
+
+def _state(path: Path, presets: Mapping[str, Preset]) -> str:
+    """How much of a preset has results."""
+    preset = presets[path.stem]
+    done = sum(len(arm["seeds"]) for arm in _arms(path).values())
+    return f"{path.stem}: {done} of {len(preset.arms) * preset.seeds}"
+
+
+def _arms(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text())["arms"]
 
 
 def _scores(scores: dict[str, float]) -> str:
