@@ -21,23 +21,30 @@ def _preset(name: str, note: str) -> Preset:
 
 
 def draw(content: dict[str, Any]) -> Any:
-    """A bar for each network and task: the median updates to a solution; runs without one have none."""
+    """A bar for each network and task: the median updates to a solution; a cross is a run that ended without one."""
     import altair as alt
     import polars as pl
 
     rows = [
-        {"task": arm["group"], "network": name.removeprefix(f"{arm['group']}-"), "updates": result["steps_to_solve"]}
+        {
+            "task": arm["group"],
+            "network": name.removeprefix(f"{arm['group']}-"),
+            "updates": result["steps_to_solve"] or result["updates"],
+            "ended": "solved" if result["solved"] else "not solved",
+        }
         for name, arm in content["arms"].items()
         for result in arm["seeds"].values()
     ]
-    data = pl.DataFrame(rows, schema_overrides={"updates": pl.Float64})
-    base = alt.Chart(data).encode(
+    base = alt.Chart(pl.DataFrame(rows)).encode(
         x=alt.X("task:N", title=None, axis=alt.Axis(labelAngle=0)),
         xOffset="network:N",
         color=alt.Color("network:N", title=None, scale=alt.Scale(scheme="tableau10")),
     )
     bars = base.mark_bar(opacity=0.55).encode(y=alt.Y("median(updates):Q", title="updates to solve"))
-    points = base.mark_point(filled=True, size=30).encode(y="updates:Q")
+    shapes = alt.Scale(domain=["solved", "not solved"], range=["circle", "cross"])
+    points = base.mark_point(filled=True, size=40).encode(
+        y="updates:Q", shape=alt.Shape("ended:N", title=None, scale=shapes)
+    )
     return (bars + points).properties(width=520, height=280, title=content["source"])
 
 

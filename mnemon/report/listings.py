@@ -2,7 +2,6 @@
 
 import inspect
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,43 +67,39 @@ def task_rows() -> list[dict[str, Any]]:
 
 def experiment_rows(results: Path) -> list[dict[str, Any]]:
     """A row for each experiment."""
-    return [
-        {
-            "id": experiment.id,
-            "source": experiment.source,
-            "shows": experiment.shows,
-            "published": experiment.published,
-            "presets": "; ".join(_preset(name, preset, results / experiment.id) for name, preset in presets),
-            "results": "; ".join(
-                _state(path, dict(presets)) for path in sorted((results / experiment.id).glob("*.json"))
-            )
-            or "none",
-        }
-        for experiment in EXPERIMENTS.values()
-        for presets in [list(experiment.presets.items())]
-    ]
+    rows = []
+    for experiment in EXPERIMENTS.values():
+        stored = {name: _stored(results / experiment.id / f"{name}.json") for name in experiment.presets}
+        presets = experiment.presets.items()
+        rows.append(
+            {
+                "id": experiment.id,
+                "source": experiment.source,
+                "shows": experiment.shows,
+                "published": experiment.published,
+                "presets": "; ".join(_preset(name, preset, stored[name]) for name, preset in presets),
+                "results": "; ".join(
+                    f"{name}: {len(stored[name])} of {len(preset.arms) * preset.seeds} runs"
+                    for name, preset in presets
+                    if stored[name]
+                )
+                or "none",
+            }
+        )
+    return rows
 
 
-def _preset(name: str, preset: Preset, results: Path) -> str:
+def _stored(path: Path) -> list[dict[str, Any]]:
+    """The results of all runs that have one."""
+    arms = json.loads(path.read_text())["arms"] if path.exists() else {}
+    return [result for arm in arms.values() for result in arm["seeds"].values()]
+
+
+def _preset(name: str, preset: Preset, results: list[dict[str, Any]]) -> str:
     """A preset with its size, and its cost where that was measured: as stated, or as the stored results say."""
-    path, cost = results / f"{name}.json", preset.cost
-    if cost is None and path.exists():
-        seeds = [result for arm in _arms(path).values() for result in arm["seeds"].values()]
-        seconds = [result["seconds"] for result in seeds if "seconds" in result]
-        cost = f"{sum(seconds) / 60:.0f} min of one core for the {len(seconds)} runs here" if seconds else None
-    runs = f"{len(preset.arms)} x {preset.seeds} runs"
-    return f"{name}: {runs}" + (f", {cost}" if cost else "")
-
-
-def _state(path: Path, presets: Mapping[str, Preset]) -> str:
-    """How much of a preset has results."""
-    preset = presets[path.stem]
-    done = sum(len(arm["seeds"]) for arm in _arms(path).values())
-    return f"{path.stem}: {done} of {len(preset.arms) * preset.seeds}"
-
-
-def _arms(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text())["arms"]
+    seconds = [result["seconds"] for result in results if "seconds" in result]
+    taken = f"the {len(seconds)} here took {sum(seconds) / 60:.0f} min in all" if seconds else ""
+    return ", ".join(filter(None, [f"{name}: {len(preset.arms)} x {preset.seeds} runs", preset.cost or taken]))
 
 
 def _scores(scores: dict[str, float]) -> str:
