@@ -129,7 +129,8 @@ def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
     x = alt.X("updates:Q", axis=alt.Axis(format="~s"))
     names = data["arm"].unique(maintain_order=True).to_list()
     scheme = "tableau10" if len(names) <= 10 else "tableau20"
-    color = alt.Color("arm:N", title=None, scale=alt.Scale(scheme=scheme))
+    legend = alt.Legend(title=None, symbolOpacity=1)
+    color = alt.Color("arm:N", scale=alt.Scale(scheme=scheme), legend=legend)
     band = (
         alt.Chart(data)
         .mark_area(opacity=0.18)

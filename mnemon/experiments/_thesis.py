@@ -27,10 +27,11 @@ def recall_arms(
     for delay, steps in delays.items():
         for name in cells:
             cell = name.removesuffix("-amsgrad")
-            settings = {"clip": clip(cell)}
+            settings: dict[str, Any] = {"clip": clip(cell)}
             if name != cell:
                 settings = {"optimizer": "amsgrad", "clip": 1.0, **changes}
-            config = RunConfig(task, cell, {"delay": delay}, steps=steps, stop_when_solved=True, **settings)
+            settings |= {"log_every": min(100, steps // 4), "stop_when_solved": True}
+            config = RunConfig(task, cell, {"delay": delay}, steps=steps, **settings)
             group = f"{task}-{delay}"
             arms.append(Arm(f"{group}-{name}", Training(config), published[name], group=group))
     return tuple(arms)

@@ -58,19 +58,25 @@ def _run_smoke(name: str, folder: Path) -> dict:
     return json.loads(write_results(experiment, "smoke", 1, folder / "runs", folder / "results").read_text())
 
 
+@pytest.fixture(scope="module")
+def shared_runs(tmp_path_factory) -> Path:
+    """Where runs that several experiments show are made once."""
+    return tmp_path_factory.mktemp("smoke")
+
+
 @pytest.mark.usefixtures("synthetic_data")
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
-def test_the_smoke_preset_runs_and_is_drawn(name, tmp_path):
-    content = _run_smoke(name, tmp_path)
+def test_the_smoke_preset_runs_and_is_drawn(name, shared_runs):
+    content = _run_smoke(name, shared_runs)
     assert content["provenance"]["commit"]
     assert all(arm["seeds"] for arm in content["arms"].values())
-    written = write_report(name, tmp_path / "results")
+    written = write_report(name, shared_runs / "results")
     assert {path.suffix for path in written} == {".md", ".csv", ".svg", ".png", ".pdf"}
-    page = (tmp_path / "results" / name / "smoke.md").read_text()
+    page = (shared_runs / "results" / name / "smoke.md").read_text()
     assert "![curves](smoke.svg)" in page
     assert content["published"] in page
     # A picture of nothing is small.
-    assert (tmp_path / "results" / name / "smoke.png").stat().st_size > 8_000
+    assert (shared_runs / "results" / name / "smoke.png").stat().st_size > 8_000
 
 
 def test_results_of_done_jobs_are_not_made_again(tmp_path):
