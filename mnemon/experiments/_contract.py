@@ -38,7 +38,7 @@ class Score:
     def measure(self, model: Model, config: RunConfig) -> float:
         """The score of a network that was trained as `config` says."""
         task = make_task(config.task, **{**config.task_options, **self.options})
-        tasks = [task] if self.of == "task" else list(task.parts.values())
+        tasks = [task] if self.of == "task" or not task.parts else list(task.parts.values())
         metrics = [evaluate(model, part, episodes=self.episodes, batch=self.batch) for part in tasks]
         if self.of == "failed parts":
             return float(sum(not part.solved(values) for part, values in zip(tasks, metrics, strict=True)))

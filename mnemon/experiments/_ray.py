@@ -23,15 +23,18 @@ def on_ray(waiting: list[Waiting], jobs: int, address: str | None) -> Iterator[s
     started = not ray.is_initialized()
     if started:
         options = {"num_cpus": jobs, "include_dashboard": False} if here else {"address": address}
-        # Ray's workers have one thread each, as the processes of this machine have.
-        with environment({"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}):
+        # Workers have one thread each, as the processes of this machine have, and do not step back for other work.
+        with environment({"RAY_worker_niceness": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}):
             ray.init(log_to_driver=False, runtime_env={"env_vars": thread_flags(2)}, **options)
     try:
         remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(do)
         left = [remote.remote(job) for job in waiting]
         while left:
             (first, *_), left = ray.wait(left)
-            yield ray.get(first)
+            try:
+                yield ray.get(first)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from None
     finally:
         if started:
             ray.shutdown()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .._errors import BadValue, MnemonError, require
 from .._files import write_atomically
+from ..training import Interrupted
 from ._contract import Arm, Experiment, Job, Preset
 from ._registry import get_experiment
 from ._results import write_results
@@ -123,7 +124,12 @@ def do(waiting: Waiting) -> str:
     folder = waiting.folder
     with _lock(folder.with_name(f"{folder.name}.lock")):
         if read_result(folder) is None:
-            result = waiting.job.run(waiting.seed, folder)
+            try:
+                result = waiting.job.run(waiting.seed, folder)
+            except Interrupted:
+                raise
+            except MnemonError as error:  # in a form that every process understands
+                raise MnemonError(f"{waiting.name}: {error}") from None
             write_atomically(folder / RESULT_FILE, json.dumps(result))
     return waiting.name
 
