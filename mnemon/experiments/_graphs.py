@@ -65,4 +65,4 @@ def dnc(hidden_size: int, memory_slots: int, word_size: int, read_heads: int, la
     }
 
 
-TINY = {"dnc": dnc(4, 5, 3, 2), "lstm": {"hidden_size": 4}}
+TINY = {"dnc": dnc(4, 5, 3, 2)}

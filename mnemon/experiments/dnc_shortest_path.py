@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
             _arms(TINY, path=2, final=1, lessons=1, updates=2, batch=2, check_every=1, lr=1e-3, episodes=4),
             1,
             None,
-            "one lesson, 2 updates of tiny networks: shows only that it runs",
+            "one lesson, 2 updates of a tiny DNC: shows only that it runs",
         ),
         "laptop": Preset(
             _arms(

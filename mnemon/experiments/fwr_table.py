@@ -24,11 +24,20 @@ _REPORT = {
 }
 
 
-def _arms(sizes: tuple[int, ...], steps: int, stop_when_solved: bool, layer: int = 100, episodes: int = 20_000):
+def _arms(
+    sizes: tuple[int, ...],
+    steps: int,
+    stop_when_solved: bool,
+    *,
+    cells: tuple[str, ...] = tuple(CELLS),
+    layer: int = 100,
+    episodes: int = 20_000,
+) -> tuple[Arm, ...]:
     test = {ERROR: Score("accuracy", {"split": "test"}, episodes, min(episodes, 1000), unit="% wrong")}
     arms = []
     for size in sizes:
-        for name, (cell, options, errors) in CELLS.items():
+        for name in cells:
+            cell, options, errors = CELLS[name]
             config = RunConfig(
                 "associative-retrieval",
                 cell,
@@ -55,7 +64,7 @@ EXPERIMENT = Experiment(
     "0.34; in the report fast weights 3.78, 0 and 0, LSTM 53.3, 3.88 and 1.02, IRNN 71.2, 64.6 and 3.11",
     presets={
         "smoke": Preset(
-            _arms((20,), 20, False, layer=10, episodes=200),
+            _arms((20,), 20, False, cells=("lstm", "fast-weights"), layer=10, episodes=200),
             1,
             None,
             "layers of 10 units, 20 updates: shows only that it runs",

@@ -70,11 +70,12 @@ def draw(content: dict[str, Any]) -> Any:
     data = pl.DataFrame(_points(content))
     base = alt.Chart(data).encode(
         x=alt.X("rate:Q", scale=alt.Scale(type="log"), title="learning rate", axis=alt.Axis(format="~e")),
-        color=alt.Color("cell:N", title=None, scale=alt.Scale(scheme="tableau10")),
+        color=alt.Color("cell:N", scale=alt.Scale(scheme="tableau10"), legend=alt.Legend(title=None, symbolOpacity=1)),
     )
     scale = alt.Scale(domain=[0, 1.5], clamp=True)
     ribbon = base.mark_area(opacity=0.15).encode(y=alt.Y("min(loss):Q", scale=scale), y2="max(loss):Q")
-    line = base.mark_line(point=True).encode(y=alt.Y("median(loss):Q", title="loss, of that without a memory"))
+    y = alt.Y("median(loss):Q", scale=scale, title="loss, of that without a memory")
+    line = base.mark_line(point=True).encode(y=y)
     return (ribbon + line).properties(width=520, height=280, title=content["shows"])
 
 

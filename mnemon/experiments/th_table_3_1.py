@@ -35,7 +35,7 @@ EXPERIMENT = Experiment(
     presets={
         "smoke": Preset(
             _arms(
-                ("ln-lstm-dropout", "tardis-gumbel-r"),
+                ("tardis-gumbel-r",),
                 4,
                 {"hidden_size": 5, "memory_slots": 3, "address_size": 2, "word_size": 4, "addressing_size": 3},
                 updates=2,
@@ -47,7 +47,7 @@ EXPERIMENT = Experiment(
             ),
             1,
             None,
-            "2 updates of tiny networks: shows only that it runs",
+            "2 updates of a tiny network: shows only that it runs",
         ),
         "laptop": Preset(
             _arms(

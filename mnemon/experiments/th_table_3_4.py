@@ -60,7 +60,7 @@ EXPERIMENT = Experiment(
     "(82.3), TARDIS with REINFORCE and auxiliary cost 82.4, with Gumbel-softmax 84.3",
     presets={
         "smoke": Preset(
-            _arms({"sick": 2}, ("ln-lstm-dropout", "tardis-gumbel"), 40, 5, records=1, batch=4, pairs=20),
+            _arms({"sick": 2}, ("ln-lstm-dropout",), 40, 5, records=1, batch=4, pairs=20),
             1,
             None,
             "SICK, 2 updates: shows only that it runs",

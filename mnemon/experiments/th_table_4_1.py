@@ -70,9 +70,9 @@ def draw(content: dict[str, Any]) -> Any:
     import polars as pl
 
     rows = [
-        {"network": row["network"], "count": kind, "by": by, "tasks": row[kind + end]}
+        {"network": row["network"], "place": place, "by": by, "tasks": row[place + end]}
         for row in table(content)
-        for kind in ("best", "among the best two")
+        for place in ("best", "among the best two")
         for by, end in (("measured", ""), ("published", ", published"))
     ]
     return (
@@ -83,7 +83,7 @@ def draw(content: dict[str, Any]) -> Any:
             xOffset="by:N",
             y=alt.Y("tasks:Q", axis=alt.Axis(tickMinStep=1)),
             color=alt.Color("by:N", title=None, scale=alt.Scale(range=["#4c78a8", "#e45756"])),
-            column=alt.Column("count:N", title=None, sort=None),
+            column=alt.Column("place:N", title=None, sort=None),
         )
         .properties(width=320, height=200)
     )

@@ -1,11 +1,12 @@
 """Every experiment: what it says of itself, and its smallest preset from run to picture."""
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
 
-from mnemon._errors import BadValue, UnknownName
+from mnemon._errors import BadValue, MnemonError, UnknownName
 from mnemon.experiments import EXPERIMENTS, Job, Training, get_experiment, reproduce
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score
 from mnemon.experiments._report import write_report
@@ -103,6 +104,15 @@ def test_a_job_that_another_process_has_done_meanwhile_is_not_done_again(tmp_pat
     waiting = Waiting("once", Once(), 0, tmp_path / "once-seed0")
     assert [do(waiting), do(waiting)] == ["once", "once"]
     assert read_result(waiting.folder) == {"made": str(waiting.folder)}
+
+
+def test_an_error_of_a_job_reaches_other_processes(tmp_path):
+    job = Training(RunConfig("char-lm", "rnn", {"text": str(tmp_path / "missing.txt")}, steps=1))
+    with pytest.raises(MnemonError) as caught:
+        do(Waiting("bad seed 0", job, 0, tmp_path / "bad-seed0"))
+    said = str(pickle.loads(pickle.dumps(caught.value)))
+    assert said.startswith("bad seed 0: ")
+    assert "missing.txt" in said
 
 
 def test_arms_without_results_are_named_and_not_drawn(tmp_path):
