@@ -1,6 +1,7 @@
 """Networks that grow without forgetting: Net2Wider and Net2Deeper (Chen et al. 2016) for recurrent networks."""
 
 import dataclasses
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -160,9 +161,9 @@ def deepen(model: Model, layer: AbstractCell, *, scale: float = 0.01, gate_bias:
             f"e.g. LSTM({width}, {width}, key=key)"
         )
     identity, factor = found
-    return eqx.tree_at(
-        lambda m: (m.cell, m.readout_weights), model, (Stack(model.cell, identity), model.readout_weights / factor)
-    )
+    after = "readout_weights" if model.output_layer is None else "output_layer.weights"
+    weights = operator.attrgetter(after)
+    return eqx.tree_at(lambda m: (m.cell, weights(m)), model, (Stack(model.cell, identity), weights(model) / factor))
 
 
 def largest_difference(teacher: Model, student: Model, episodes: Episode) -> float:

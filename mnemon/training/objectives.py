@@ -104,7 +104,7 @@ class Interactive(AbstractObjective):
         worlds = jax.vmap(task.begin)(episodes)
         batch = episodes.inputs.shape[0]
         inner = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), model.cell.init_state())
-        cell = FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds))
+        cell = FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds), input_size=task.input_size)
         result = unroll(
             cell,
             episodes.inputs,

@@ -19,6 +19,8 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import optax
 from safetensors.numpy import save_file
 
 from .._errors import MnemonError, require, unknown
@@ -26,9 +28,10 @@ from .._files import write_atomically
 from .._version import __version__
 from ..cells import cell_entry, cell_options, count_parameters, fit_size
 from ..model import Model, make_model
-from ..tasks import AbstractTask, make_task, task_options
+from ..tasks import AbstractTask, make_task, task_class, task_options
 from .checkpoints import Checkpoints
-from .fit import METRICS_FILE, FitResult, Record, _init_state, fit, read_records
+from .curriculum import Lessons, Progress, graph_lessons, train_curriculum
+from .fit import METRICS_FILE, FitResult, Record, _init_state, fit, kept_model, read_records, start_validation
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
 from .reinforce import Reinforce
@@ -60,6 +63,12 @@ class RunConfig:
     stop_when_solved: bool = False
     embedding_size: int | None = None
     objective: str = "supervised"
+    input_layer_size: int | None = None
+    output_layer_size: int | None = None
+    schedule: str = "constant"
+    patience: int | None = None
+    validation_episodes: int | None = None
+    lessons: int | None = None
 
     def __post_init__(self):
         require(self.steps >= 0, "steps", self.steps, "a number of updates, 0 or more", "--steps 10000")
@@ -71,7 +80,10 @@ class RunConfig:
             "at least one update a record",
             "--log-every 100",
         )
-        make_optimizer(self.optimizer, self.lr, self.clip)
+        require(self.patience is None or self.patience >= 1, "patience", self.patience, "1 or more", "--patience 5")
+        self.make_optimizer()
+        if self.lessons is not None:
+            self.make_lessons()
         if self.objective not in OBJECTIVES:
             raise unknown("objective", self.objective, OBJECTIVES)
         # An option given at its default is the same run as one not given.
@@ -86,13 +98,30 @@ class RunConfig:
     def with_budget(self, budget: int) -> "RunConfig":
         """The same run with the cell's size chosen for a number of parameters."""
         task = self.make_task()
-        size = task.input_size if self.embedding_size is None else self.embedding_size
+        size = self.input_layer_size or self.embedding_size or task.input_size
         options = fit_size(self.cell, budget, size, task.output_size, **self.cell_options)
         return dataclasses.replace(self, cell_options=options)
 
     def make_task(self) -> AbstractTask:
         """The task."""
         return make_task(self.task, **self.task_options)
+
+    def make_validation(self) -> AbstractTask | None:
+        """The task that decides which model is kept: the validation split of a data set, or fresh episodes."""
+        if self.patience is None:
+            return None
+        split = {"split": "valid"} if "split" in task_options(self.task) else {}
+        return make_task(self.task, **{**self.task_options, **split})
+
+    def make_lessons(self) -> Lessons:
+        """The lessons, where there are any: examined at each record, by so many episodes as validation has."""
+        episodes = {} if self.validation_episodes is None else {"episodes": self.validation_episodes}
+        task = task_class(self.task)
+        return graph_lessons(task, last=self.lessons, options=self.task_options, check_every=self.log_every, **episodes)
+
+    def make_optimizer(self) -> optax.GradientTransformation:
+        """The optimiser."""
+        return make_optimizer(self.optimizer, self.lr, self.clip, schedule=self.schedule, steps=self.steps)
 
     def make_objective(self, task: AbstractTask) -> AbstractObjective:
         """What is minimised."""
@@ -101,7 +130,8 @@ class RunConfig:
     def make_model(self) -> Model:
         """The untrained model."""
         key = jax.random.fold_in(jax.random.key(self.seed), 0x1417)
-        return make_model(self.make_task(), self.cell, embedding_size=self.embedding_size, key=key, **self.cell_options)
+        sizes = {name: getattr(self, name) for name in ("embedding_size", "input_layer_size", "output_layer_size")}
+        return make_model(self.make_task(), self.cell, **sizes, key=key, **self.cell_options)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,13 +149,18 @@ class Run:
     def load(self, report: Callable[[str], None] = print) -> tuple[int, Model]:
         """The newest sound checkpoint: number of updates, and model."""
         config, task = self.config, self.config.make_task()
-        optimizer = make_optimizer(config.optimizer, config.lr, config.clip)
-        like = _init_state(config.make_model(), task, optimizer, config.make_objective(task), config.batch, config.seed)
+        objective = config.make_objective(task)
+        like = _init_state(config.make_model(), task, config.make_optimizer(), objective, config.batch, config.seed)
+        like = like if config.patience is None else start_validation(like)
         with Checkpoints(self.folder / "checkpoints") as checkpoints:
-            restored = checkpoints.restore(like, report)
+            if config.lessons is None:
+                restored = checkpoints.restore(like, report)
+            else:
+                progress = checkpoints.restore(Progress(like, jnp.asarray(0)), report)
+                restored = None if progress is None else (progress[0], progress[1].state)
         if restored is None:
             raise MnemonError(f"{self.folder} holds no sound checkpoint; train it first with `mnemon train --resume`")
-        return restored[0], restored[1].model
+        return restored[0], kept_model(restored[1])
 
 
 def open_run(folder: Path) -> Run:
@@ -143,7 +178,13 @@ def open_run(folder: Path) -> Run:
 
 
 def train_run(
-    config: RunConfig, folder: Path, *, resume: bool = False, overwrite: bool = False, **options: Any
+    config: RunConfig,
+    folder: Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    save_seconds: float = 30.0,
+    **options: Any,
 ) -> FitResult:
     """Train a configuration in a folder, or go on with what the folder holds.
 
@@ -172,19 +213,29 @@ def train_run(
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(about, indent=2) + "\n")
-    result = fit(
-        model,
-        task,
-        updates=config.steps,
-        batch=config.batch,
-        optimizer=make_optimizer(config.optimizer, config.lr, config.clip),
-        objective=config.make_objective(task),
-        seed=config.seed,
-        log_every=config.log_every,
-        stop_when_solved=config.stop_when_solved,
-        folder=folder,
+    common: dict[str, Any] = {
+        "updates": config.steps,
+        "batch": config.batch,
+        "optimizer": config.make_optimizer(),
+        "objective": config.make_objective(task),
+        "seed": config.seed,
+        "folder": folder,
         **options,
-    )
+    }
+    if config.lessons is not None:
+        result = train_curriculum(model, config.make_lessons(), **common)
+    else:
+        result = fit(
+            model,
+            task,
+            log_every=config.log_every,
+            stop_when_solved=config.stop_when_solved,
+            validation=config.make_validation(),
+            validation_episodes=config.validation_episodes,
+            patience=config.patience,
+            save_seconds=save_seconds,
+            **common,
+        )
     export_weights(result.model, folder / WEIGHTS_FILE)
     return result
 
@@ -204,13 +255,15 @@ def default_folder(config: RunConfig) -> Path:
 
 
 def _without_length(config: RunConfig) -> RunConfig:
-    """A run may be resumed to a longer end, and with another rule for stopping."""
-    return dataclasses.replace(config, steps=0, stop_when_solved=False)
+    """A run may be resumed to a longer end (unless its learning rate depends on it), and with another rule for
+    stopping."""
+    steps = 0 if config.schedule == "constant" else config.steps
+    return dataclasses.replace(config, steps=steps, stop_when_solved=False)
 
 
 def _differences(a: RunConfig, b: RunConfig) -> list[str]:
     a_values, b_values = dataclasses.asdict(a), dataclasses.asdict(b)
-    skip = ("steps", "stop_when_solved")
+    skip = ("steps", "stop_when_solved") if a.schedule == "constant" else ("stop_when_solved",)
     return [
         f"{k} {a_values[k]!r} not {b_values[k]!r}" for k in a_values if a_values[k] != b_values[k] and k not in skip
     ]

@@ -1,100 +1,16 @@
-"""The command line: `mnemon cells | tasks | train | evaluate | bench | report | demo`."""
+"""`mnemon train | evaluate | sample`."""
 
 import dataclasses
-import inspect
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
-from rich.console import Console
-from rich.table import Table
 
-from ._errors import MnemonError, require
-
-OUT, ERR = Console(), Console(stderr=True)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Entry point of `mnemon`."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    name, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
-    if name in ("-h", "--help"):
-        _usage()
-        return
-    try:
-        if name not in COMMANDS:
-            from ._errors import unknown
-
-            raise unknown("command", name, COMMANDS)
-        COMMANDS[name](rest)
-    except MnemonError as error:
-        from .training import Interrupted
-
-        stopped = isinstance(error, Interrupted)
-        _say(str(error) if stopped else f"error: {error}")
-        sys.exit(130 if stopped else 2)
-    except BrokenPipeError:
-        sys.exit(141)
-
-
-def _say(message: str) -> None:
-    """A message for people, beside the results on standard output."""
-    ERR.print(message, markup=False, highlight=False, soft_wrap=True)
-
-
-def _usage() -> None:
-    OUT.print("[bold]mnemon[/]: recurrent networks that remember\n")
-    table = Table(box=None, show_header=False)
-    for name, command in COMMANDS.items():
-        table.add_row(f"mnemon {name}", (inspect.getdoc(command) or "").splitlines()[0])
-    OUT.print(table)
-    OUT.print("\nEach takes [bold]--help[/], and [bold]--json[/] for scripts.")
-
-
-def _print_table(rows: list[dict[str, Any]], as_json: bool, title: str) -> None:
-    """Rows as a table for people, or as one JSON list for scripts."""
-    if as_json:
-        print(json.dumps(rows))
-        return
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for column in rows[0]:
-        numeric = all(isinstance(row[column], int | float) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell_text(value) for value in row.values()))
-    OUT.print(table)
-
-
-def _cell_text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-@dataclasses.dataclass(kw_only=True)
-class _Listing:
-    json: bool = False
-    """Print JSON."""
-
-
-def cells(arguments: list[str]) -> None:
-    """The cells: name, family, paper, state, parameters at their reference sizes, file."""
-    options = tyro.cli(_Listing, prog="mnemon cells", description=cells.__doc__, args=arguments)
-    from .report.listings import cell_rows
-
-    _print_table(cell_rows(), options.json, "Cells (parameters with 10 inputs and 9 outputs, readout included)")
-
-
-def tasks(arguments: list[str]) -> None:
-    """The tasks: name, what it measures, chance, perfect."""
-    options = tyro.cli(_Listing, prog="mnemon tasks", description=tasks.__doc__, args=arguments)
-    from .report.listings import task_rows
-
-    _print_table(task_rows(), options.json, "Tasks (at their default options)")
+from .._errors import MnemonError, require
+from ._output import ERR, OUT, print_table, say
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -119,6 +35,18 @@ class _Training:
     """Choose the cell's size for this number of parameters."""
     embedding_size: int | None = None
     """Size of trained embeddings of the symbols; one-hot vectors without it."""
+    input_layer_size: int | None = None
+    """Units of a rectified layer before the cell."""
+    output_layer_size: int | None = None
+    """Units of a rectified layer between the cell and the readout."""
+    schedule: str = "constant"
+    """How the learning rate goes over the steps: constant, linear, cosine."""
+    patience: int | None = None
+    """Validate at each record, keep the best network, and stop after so many records without a better one."""
+    validation_episodes: int | None = None
+    """Episodes of a validation, or of an examination after a lesson."""
+    lessons: int | None = None
+    """Teach lesson after lesson up to this one, each until it is passed (graph tasks); examined at each record."""
     log_every: int = 100
     """Updates a record."""
     stop_when_solved: bool = False
@@ -137,10 +65,10 @@ class _Training:
 
 def train(arguments: list[str]) -> None:
     """Train a cell on a task: `mnemon train TASK CELL [options]`."""
-    from ._options import changed_options, option_fields, parse_options
-    from .cells import CELLS, cell_entry, cell_options, count_parameters
-    from .tasks import TASKS, task_class, task_options
-    from .training.runs import RunConfig, default_folder, train_run
+    from .._options import changed_options, option_fields, parse_options
+    from ..cells import CELLS, cell_entry, cell_options, count_parameters
+    from ..tasks import TASKS, task_class, task_options
+    from ..training.runs import RunConfig, default_folder, train_run
 
     if len(arguments) < 2 or arguments[0].startswith("-") or arguments[1].startswith("-"):
         OUT.print("usage: mnemon train TASK CELL [options]     (options: mnemon train TASK CELL --help)\n")
@@ -169,7 +97,7 @@ def train(arguments: list[str]) -> None:
     progress.say(
         f"{cell_name} with {parameters:,} parameters on {task_name} in {folder}; without a memory: {baseline:.4f}"
     )
-    from .training import Interrupted
+    from ..training import Interrupted
 
     try:
         with progress:
@@ -276,10 +204,10 @@ class _Evaluation:
 
 def evaluate(arguments: list[str]) -> None:
     """Score a trained run on fresh data, also at other lengths: `mnemon evaluate RUN [task options]`."""
-    from ._options import changed_options, option_fields, parse_options
-    from .tasks import make_task, task_class, task_options
-    from .training import evaluate as evaluate_model
-    from .training.runs import open_run
+    from .._options import changed_options, option_fields, parse_options
+    from ..tasks import make_task, task_class, task_options
+    from ..training import evaluate as evaluate_model
+    from ..training.runs import open_run
 
     if not arguments or arguments[0].startswith("-"):
         OUT.print("usage: mnemon evaluate RUN [options]     (options: mnemon evaluate RUN --help)")
@@ -304,7 +232,7 @@ def evaluate(arguments: list[str]) -> None:
         )
     if task.symbol_names != trained.symbol_names:
         raise MnemonError("this task has other symbols than the one the run was trained on")
-    step, model = run.load(report=_say)
+    step, model = run.load(report=say)
     metrics = evaluate_model(model, task, episodes=options.episodes, batch=options.batch, seed=options.seed)
     parts = {
         name: evaluate_model(model, part, episodes=options.episodes, batch=options.batch, seed=options.seed)
@@ -334,10 +262,10 @@ def evaluate(arguments: list[str]) -> None:
         }
         for name, value in metrics.items()
     ]
-    _print_table(scores, False, f"{config.cell} on {config.task} after {step:,} updates")
+    print_table(scores, False, f"{config.cell} on {config.task} after {step:,} updates")
     if parts:
         rows = [{"part": name, **values} for name, values in parts.items()]
-        _print_table(rows, False, f"its parts; {len(result['failed'])} of {len(parts)} not solved")
+        print_table(rows, False, f"its parts; {len(result['failed'])} of {len(parts)} not solved")
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -359,148 +287,12 @@ class _Sample:
 def sample(arguments: list[str]) -> None:
     """Text from a trained language model: `mnemon sample RUN [--prompt "The "]`."""
     options = tyro.cli(_Sample, prog="mnemon sample", description=sample.__doc__, args=arguments)
-    from .sampling import require_language_model, sample_text
-    from .training.runs import open_run
+    from ..sampling import require_language_model, sample_text
+    from ..training.runs import open_run
 
     run = open_run(options.run)
     task = require_language_model(run.config.make_task())
     settings = {name: getattr(options, name) for name in ("length", "prompt", "temperature", "seed")}
-    step, model = run.load(report=_say)
+    step, model = run.load(report=say)
     text = sample_text(model, task, **settings)
     print(json.dumps({"run": str(run.folder), "step": step, **settings, "text": text}) if options.json else text)
-
-
-def data(arguments: list[str]) -> None:
-    """Real data: `mnemon data list`, `mnemon data get NAME`, `mnemon data check`."""
-    from .data.command import data as run
-
-    run(arguments, _print_table)
-
-
-def bench(arguments: list[str]) -> None:
-    """Time and memory of cells, also against PyTorch: `mnemon bench [CELL ...] [--against torch]`."""
-    from .bench.command import bench as run
-
-    run(arguments, lambda rows, as_json, title: _print_table(rows, as_json, title))
-
-
-def lens(arguments: list[str]) -> None:
-    """Look inside: `mnemon lens jacobian RUN`, `lens trace RUN`, `lens paths`, `lens programs`."""
-    from .lens.command import lens as run
-
-    run(arguments, _print_table, ERR)
-
-
-def experiments(arguments: list[str]) -> None:
-    """The tables and figures of the literature, with their presets and the state of the results here."""
-    options = tyro.cli(_Listing, prog="mnemon experiments", description=experiments.__doc__, args=arguments)
-    from .report.listings import experiment_rows
-
-    _print_table(experiment_rows(Path("results")), options.json, "Experiments")
-
-
-@dataclasses.dataclass(kw_only=True)
-class _Reproduction:
-    id: Annotated[str, tyro.conf.Positional]
-    """Id of the experiment, see `mnemon experiments`."""
-    preset: str = "smoke"
-    """smoke, laptop or paper."""
-    seeds: int | None = None
-    """How many seeds; those of the preset without it."""
-    jobs: int = 1
-    """Processes at a time."""
-    runs: Path = Path("runs")
-    """Where the runs work; what is there is gone on with."""
-    results: Path = Path("results")
-    """Where the results go."""
-    json: bool = False
-    """Print JSON."""
-
-
-def reproduce(arguments: list[str]) -> None:
-    """Run an experiment, or go on with it: `mnemon reproduce ID --preset smoke|laptop|paper`."""
-    options = tyro.cli(_Reproduction, prog="mnemon reproduce", description=reproduce.__doc__, args=arguments)
-    from .experiments import reproduce as run
-
-    path = run(
-        options.id,
-        options.preset,
-        seeds=options.seeds,
-        jobs=options.jobs,
-        runs=options.runs,
-        results=options.results,
-        report=_say,
-    )
-    print(json.dumps({"results": str(path)}) if options.json else path)
-
-
-@dataclasses.dataclass(kw_only=True)
-class _Report:
-    runs: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Folders of runs, or ids of experiments."""
-    out: Path = Path("report.html")
-    """The page to write about runs."""
-    files: bool = True
-    """Also write each picture (SVG, PNG, PDF) and table (CSV, Markdown) of the page to a folder beside it."""
-    results: Path = Path("results")
-    """Where the results of experiments are."""
-    json: bool = False
-    """Print JSON."""
-
-
-def report(arguments: list[str]) -> None:
-    """A page about runs, or table and figure of experiments: `mnemon report RUN ...` or `mnemon report ID ...`."""
-    options = tyro.cli(_Report, prog="mnemon report", description=report.__doc__, args=arguments)
-    require(len(options.runs) >= 1, "runs", options.runs, "a run or an experiment", "mnemon report runs/demo/nru")
-    from .experiments import EXPERIMENTS
-    from .experiments._report import write_report as write_experiment
-    from .report.page import write_report
-    from .training.runs import open_run
-
-    ids = [name for name in options.runs if name in EXPERIMENTS]
-    folders = [Path(name) for name in options.runs if name not in EXPERIMENTS]
-    written = [path for name in ids for path in write_experiment(name, options.results)]
-    if folders:
-        files = options.out.with_name(f"{options.out.stem}-files") if options.files else None
-        written += write_report([open_run(folder) for folder in folders], options.out, files=files, report=_say)
-    if options.json:
-        print(json.dumps({"files": [str(path) for path in written]}))
-    else:
-        print("\n".join(map(str, written)))
-
-
-@dataclasses.dataclass(kw_only=True)
-class _Demo:
-    out: Path = Path("runs/demo")
-    """Folder for the two runs and the page."""
-    steps: int = 10_000
-    """Updates of each network."""
-    delay: int = 30
-    """Steps over which the symbols are kept."""
-    json: bool = False
-    """Print JSON."""
-
-
-def demo(arguments: list[str]) -> None:
-    """Train NRU and LSTM side by side on copying, and write a page that shows what happened."""
-    options = tyro.cli(_Demo, prog="mnemon demo", description=demo.__doc__, args=arguments)
-    from .report.demo import run_demo
-
-    page = run_demo(options.out, options.steps, options.delay, ERR)
-    print(json.dumps({"page": str(page)}) if options.json else f"The page is {page}")
-
-
-COMMANDS: dict[str, Callable[[list[str]], None]] = {
-    "cells": cells,
-    "tasks": tasks,
-    "train": train,
-    "evaluate": evaluate,
-    "sample": sample,
-    "data": data,
-    "bench": bench,
-    "lens": lens,
-    "experiments": experiments,
-    "reproduce": reproduce,
-    "report": report,
-    "demo": demo,
-}

@@ -1,0 +1,24 @@
+"""`mnemon data | bench | lens`: what has a package of its own."""
+
+from ._output import ERR, print_table
+
+
+def data(arguments: list[str]) -> None:
+    """Real data: `mnemon data list`, `mnemon data get NAME`, `mnemon data check`."""
+    from ..data.command import data as run
+
+    run(arguments, print_table)
+
+
+def bench(arguments: list[str]) -> None:
+    """Time and memory of cells, also against PyTorch: `mnemon bench [CELL ...] [--against torch]`."""
+    from ..bench.command import bench as run
+
+    run(arguments, print_table)
+
+
+def lens(arguments: list[str]) -> None:
+    """Look inside: `mnemon lens jacobian RUN`, `lens trace RUN`, `lens paths`, `lens programs`."""
+    from ..lens.command import lens as run
+
+    run(arguments, print_table, ERR)
