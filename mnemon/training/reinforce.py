@@ -39,12 +39,14 @@ class Reinforce(AbstractObjective):
     - `discount`: of rewards to come.
     - `decay`: of the running averages that centre and scale the rewards.
     - `rate`: learning rate of the auxiliary prediction.
+    - `truncate`: stop gradients through the state every so many steps.
     """
 
     auxiliary: bool = eqx.field(static=True, default=False)
     discount: float = eqx.field(static=True, default=1.0)
     decay: float = eqx.field(static=True, default=0.9)
     rate: float = eqx.field(static=True, default=1e-3)
+    truncate: int | None = eqx.field(static=True, default=None)
 
     def init_carry(self, model: Model, task: AbstractTask, batch: int) -> ReinforceCarry:
         state = eqx.filter_eval_shape(lambda cell: cell.init_state(), model.cell)
@@ -66,6 +68,7 @@ class Reinforce(AbstractObjective):
             episodes,
             state=jax.lax.stop_gradient(carry.state),
             lengths=episodes.length,
+            truncate=self.truncate,
             key=key,
             observe=lambda state: (state.log_probability, state.read if self.auxiliary else None),
         )
