@@ -2,6 +2,7 @@
 
 from .._errors import unknown
 from . import (
+    copy_lengths,
     fwr_table,
     gfw_table_1,
     jacobian_decay,
@@ -32,6 +33,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         fwr_table,
         gfw_table_1,
         th_table_3_3,
+        copy_lengths,
     )
 }
 

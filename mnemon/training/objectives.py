@@ -51,6 +51,11 @@ class AbstractObjective(eqx.Module):
         (loss, outcome), gradient = jax.value_and_grad(loss_of, has_aux=True)(parameters)
         return loss, outcome, gradient
 
+    def views(self, carry: Any) -> "dict[str, AbstractObjective]":
+        """Other ways to score the network, by name, with what was learned beside it: by default none."""
+        del carry
+        return {}
+
     def after_task(self, model: Model, task: AbstractTask, carry: Any, *, key: PRNGKeyArray) -> "AbstractObjective":
         """The objective for the next task, after this one was learned: by default the same."""
         return self

@@ -1,5 +1,6 @@
 """REINFORCE for cells that make discrete choices (thesis 3.3.1)."""
 
+import operator
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -22,6 +23,24 @@ class ReinforceCarry(NamedTuple):
     baseline: Baseline
     readout: AuxiliaryReadout | None
     optimizer: Any  # the state of the readout's optimiser
+
+
+class FromMemory(AbstractObjective):
+    """The task's loss when its predictions are made from what was read and the input alone (thesis 3.6)."""
+
+    readout: AuxiliaryReadout
+
+    def init_carry(self, model: Model, task: AbstractTask, batch: int) -> Any:
+        return Supervised().init_carry(model, task, batch)
+
+    def __call__(
+        self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], Outcome]:
+        observe = operator.attrgetter("read")
+        _, result = model(episodes, state=carry, lengths=episodes.length, key=key, observe=observe)
+        outputs = self.readout(result.observed, model.embed(episodes.inputs))
+        loss, metrics = task.score(outputs, episodes)
+        return loss, Outcome(metrics, result.state if task.carries_state else None, result.statistics)
 
 
 class Reinforce(AbstractObjective):
@@ -60,6 +79,9 @@ class Reinforce(AbstractObjective):
             readout = AuxiliaryReadout(*sizes, key=jax.random.key(0))
             optimizer = optax.adam(self.rate).init(eqx.filter(readout, eqx.is_array))
         return ReinforceCarry(Supervised().init_carry(model, task, batch), Baseline.start(), readout, optimizer)
+
+    def views(self, carry: ReinforceCarry) -> dict[str, AbstractObjective]:
+        return {} if carry.readout is None else {"from memory": FromMemory(carry.readout)}
 
     def __call__(
         self, model: Model, task: AbstractTask, episodes: Episode, carry: ReinforceCarry, *, key: PRNGKeyArray | None

@@ -60,8 +60,8 @@ class SyntheticGradients(AbstractObjective):
     - `rate`: learning rate of M.
 
     **Notes.** The windows of an update are run with the same parameters and make one update, as with
-    [`Supervised`][]'s `truncate`. Not offered: the auxiliary task of predicting the next prediction, labels as a further
-    input of M.
+    [`Supervised`][]'s `truncate`. Not offered: the auxiliary task of predicting the next prediction, and labels as a
+    further input of M.
     """
 
     window: int | None = eqx.field(static=True, default=None)
