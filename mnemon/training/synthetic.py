@@ -11,16 +11,39 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from .._errors import require
 from ..cells import trained
+from ..cells._init import glorot_normal
 from ..model import Model
 from ..tasks import AbstractTask, Episode
 from .objectives import AbstractObjective, Outcome, Supervised
+
+
+class Predictor(eqx.Module):
+    """M: the gradient of all later losses from a state, with one hidden layer or none; zero at first."""
+
+    hidden_weights: Float[Array, "state hidden"] | None
+    hidden_bias: Float[Array, " hidden"] | None
+    weights: Float[Array, "seen state"]
+    bias: Float[Array, " state"]
+
+    def __init__(self, state_size: int, hidden_size: int | None, *, key: PRNGKeyArray):
+        linear = hidden_size is None
+        self.hidden_weights = None if linear else glorot_normal(key, state_size, hidden_size)
+        self.hidden_bias = None if linear else jnp.zeros((hidden_size,))
+        self.weights = jnp.zeros((state_size if linear else hidden_size, state_size))
+        self.bias = jnp.zeros((state_size,))
+
+    def __call__(self, state: Float[Array, " state"]) -> Float[Array, " state"]:
+        seen = state
+        if self.hidden_weights is not None and self.hidden_bias is not None:
+            seen = jax.nn.relu(state @ self.hidden_weights + self.hidden_bias)
+        return seen @ self.weights + self.bias
 
 
 class SyntheticCarry(NamedTuple):
     """What [`SyntheticGradients`][] takes from one update to the next."""
 
     state: Any  # of the cell, where the task is a stream
-    predictor: eqx.nn.MLP  # M
+    predictor: Predictor
     optimizer: Any  # the state of the predictor's optimiser
 
 
@@ -78,12 +101,8 @@ class SyntheticGradients(AbstractObjective):
 
     def init_carry(self, model: Model, task: AbstractTask, batch: int) -> SyntheticCarry:
         size = ravel_pytree(_numbers(model.cell.init_state()))[0].size
-        width, depth = (0, 0) if self.hidden_size is None else (self.hidden_size, 1)
-        predictor = eqx.nn.MLP(size, size, width, depth, key=jax.random.key(0))
-        last = predictor.layers[-1]
-        zero = jax.tree.map(jnp.zeros_like, (last.weight, last.bias))
-        predictor = eqx.tree_at(lambda m: (m.layers[-1].weight, m.layers[-1].bias), predictor, zero)
-        optimizer = optax.adam(self.rate).init(eqx.filter(predictor, eqx.is_array))
+        predictor = Predictor(size, self.hidden_size, key=jax.random.key(0))
+        optimizer = optax.adam(self.rate).init(predictor)
         return SyntheticCarry(Supervised().init_carry(model, task, batch), predictor, optimizer)
 
     def __call__(
@@ -175,11 +194,11 @@ class SyntheticGradients(AbstractObjective):
             weights = edges.open[..., None].astype(targets.dtype)
             states, targets = jax.lax.stop_gradient((edges.states, targets * weights))
 
-            def squares(predictor: eqx.nn.MLP) -> Float[Array, ""]:
+            def squares(predictor: Predictor) -> Float[Array, ""]:
                 guesses = jax.vmap(jax.vmap(predictor))(states)
                 return jnp.sum(weights * (guesses - targets) ** 2)
 
-            value, gradient = eqx.filter_value_and_grad(squares)(carry.predictor)
+            value, gradient = jax.value_and_grad(squares)(carry.predictor)
             steps, optimizer = optax.adam(self.rate).update(gradient, carry.optimizer)
             predictor = eqx.apply_updates(carry.predictor, steps)
             carry = carry._replace(predictor=predictor, optimizer=optimizer)

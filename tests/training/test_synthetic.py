@@ -11,7 +11,7 @@ import optax
 import pytest
 from jaxtyping import Array, Float
 
-from mnemon import AbstractCell, AbstractTask, Copying, Model, fit, make_model, make_optimizer
+from mnemon import AbstractCell, AbstractTask, Copying, Model, evaluate, fit, make_model, make_optimizer
 from mnemon.tasks import Episode
 from mnemon.training import Supervised, SyntheticGradients
 
@@ -110,10 +110,10 @@ def test_the_predictor_finds_the_gradient_of_an_endless_future():
     result = fit(model, Noise(), updates=3_000, batch=32, optimizer=still, objective=objective, log_every=1_000)
     powers = [np.linalg.matrix_power(transition, k) for k in range(1, 200)]
     endless, one_window = (sum(p @ p.T for p in some) for some in (powers, powers[:2]))
-    (layer,) = result.carry.predictor.layers
+    found = result.carry.predictor
     assert np.abs(endless - one_window).max() > 0.5  # so that a window alone cannot be meant
-    np.testing.assert_allclose(layer.weight, endless, atol=0.1)
-    np.testing.assert_allclose(layer.bias, 0, atol=0.1)
+    np.testing.assert_allclose(found.weights, endless, atol=0.1)
+    np.testing.assert_allclose(found.bias, 0, atol=0.1)
 
 
 def test_a_dependency_longer_than_the_window_is_learned():
@@ -162,7 +162,7 @@ def test_an_exact_prediction_gives_the_exact_gradient():
     objective = SyntheticGradients(5, hidden_size=None)
     carry = objective.init_carry(model, task, 5)
     exact = jnp.array([[0.9**10]])  # five steps on, and back
-    carry = eqx.tree_at(lambda c: c.predictor.layers[0].weight, carry, exact)
+    carry = eqx.tree_at(lambda c: c.predictor.weights, carry, exact)
     *_, gradient = eqx.filter_jit(objective.gradient)(model, task, episodes, carry, key=None)
     *_, wanted = eqx.filter_jit(Supervised().gradient)(model, task, episodes, None, key=None)
     np.testing.assert_allclose(gradient.cell.write, wanted.cell.write, rtol=1e-5)
@@ -174,12 +174,18 @@ def test_examples_that_have_ended_teach_nothing():
     short = episodes._replace(length=jnp.array([3, 9]), mask=episodes.mask.at[0].set(False))
     objective = SyntheticGradients(3, hidden_size=None)
     carry = objective.init_carry(model, task, 2)
-    carry = eqx.tree_at(lambda c: c.predictor.layers[0].bias, carry, jnp.array([5.0]))
+    carry = eqx.tree_at(lambda c: c.predictor.bias, carry, jnp.array([5.0]))
     gradient_of = eqx.filter_jit(objective.gradient)
     *_, gradient = gradient_of(model, task, short, carry, key=None)
     alone = jax.tree.map(lambda leaf: leaf[1:], short)
     *_, of_one = gradient_of(model, task, alone, carry, key=None)
     np.testing.assert_allclose(2 * gradient.cell.write, of_one.cell.write, rtol=1e-5)
+
+
+def test_a_network_is_evaluated_by_its_own_objective():
+    model = make_model(TASK, "gru", hidden_size=5, key=jax.random.key(0))
+    synthetic = evaluate(model, TASK, episodes=6, batch=3, objective=SyntheticGradients(3))
+    assert synthetic["loss"] == pytest.approx(evaluate(model, TASK, episodes=6, batch=3)["loss"], rel=1e-5)
 
 
 @pytest.mark.parametrize(
