@@ -26,10 +26,9 @@ class Predictor(eqx.Module):
     bias: Float[Array, " state"]
 
     def __init__(self, state_size: int, hidden_size: int | None, *, key: PRNGKeyArray):
-        linear = hidden_size is None
-        self.hidden_weights = None if linear else glorot_normal(key, state_size, hidden_size)
-        self.hidden_bias = None if linear else jnp.zeros((hidden_size,))
-        self.weights = jnp.zeros((state_size if linear else hidden_size, state_size))
+        self.hidden_weights = None if hidden_size is None else glorot_normal(key, state_size, hidden_size)
+        self.hidden_bias = None if hidden_size is None else jnp.zeros((hidden_size,))
+        self.weights = jnp.zeros((state_size if hidden_size is None else hidden_size, state_size))
         self.bias = jnp.zeros((state_size,))
 
     def __call__(self, state: Float[Array, " state"]) -> Float[Array, " state"]:
