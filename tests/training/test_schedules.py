@@ -8,19 +8,26 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mnemon import Copying, fit, make_model
+from mnemon import Copying, Model, fit, make_cell
 from mnemon._errors import BadValue, UnknownName
+from mnemon.cells import RNN, Fixed
 from mnemon.training import Schedule, Supervised
 from mnemon.training.runs import RunConfig, open_run, train_run
-from mnemon.training.schedules import exponential, inverse_sqrt, linear
+from mnemon.training.schedules import exponential, inverse_sqrt, linear, set_scheduled
 
 TASK = Copying(delay=2, symbols=3, length=1)
 SIZES = {"hidden_size": 5, "memory_slots": 3, "address_size": 2, "word_size": 4}
-CURRICULUM = "soft_probability=linear(1, 0, 4)"
+CURRICULUM = "dial=linear(1, 0, 4)"
 
 
-def _parameters(tree):
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))]
+class Dialled(RNN):
+    """A cell with something to set."""
+
+    dial: Fixed
+
+    def __init__(self, key):
+        super().__init__(TASK.input_size, 3, key=key)
+        self.dial = Fixed(jnp.asarray(0.5), "dial")
 
 
 class _Seen(Supervised):
@@ -28,17 +35,19 @@ class _Seen(Supervised):
 
     def __call__(self, model, task, episodes, carry, *, key):
         loss, outcome = super().__call__(model, task, episodes, carry, key=key)
-        return loss, outcome._replace(metrics={"seen": model.cell.soft_probability.value})
-
-
-def _model():
-    return make_model(TASK, "dntm-discrete", key=jax.random.key(0), **SIZES)
+        return loss, outcome._replace(metrics={"seen": model.cell.dial.value})
 
 
 def _seen(text: str, updates: int) -> list[float]:
+    cell_key, model_key = jax.random.split(jax.random.key(0))
+    model = Model(Dialled(cell_key), TASK.output_size, symbols=TASK.input_size, key=model_key)
     schedules = [Schedule.parse(text)]
-    result = fit(_model(), TASK, updates=updates, batch=2, objective=_Seen(), schedules=schedules, log_every=1)
+    result = fit(model, TASK, updates=updates, batch=2, objective=_Seen(), schedules=schedules, log_every=1)
     return [record["seen"] for record in result.records]
+
+
+def _parameters(tree):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))]
 
 
 def test_values():
@@ -52,17 +61,23 @@ def test_every_update_uses_the_value_of_its_number():
 
 
 def test_a_drawn_value_is_drawn_once_an_update():
-    seen = _seen("soft_probability~constant(0.5)", 24)
+    seen = _seen("dial~constant(0.5)", 24)
     assert set(seen) == {0.0, 1.0}
     assert 4 <= sum(seen) <= 20
 
 
-def test_a_temperature_is_reached_too():
-    model = make_model(TASK, "tardis", temperature=2.0, hidden_size=5, word_size=3, key=jax.random.key(0))
-    schedules = [Schedule.parse("temperature=exponential(1, 0.1, 2)"), Schedule.parse("gate_temperature=constant(0.7)")]
-    cell = fit(model, TASK, updates=3, batch=2, schedules=schedules, log_every=1).model.cell
-    assert float(cell.temperature.value) == pytest.approx(0.1)
-    assert float(cell.gate_temperature.value) == pytest.approx(0.7)
+@pytest.mark.parametrize(
+    ("cell", "options", "name"),
+    [
+        ("dntm-discrete", {"address_size": 2}, "soft_probability"),
+        ("tardis", {"temperature": 2.0}, "temperature"),
+        ("tardis", {}, "gate_temperature"),
+    ],
+)
+def test_what_cells_let_a_schedule_set(cell, options, name):
+    made = make_cell(cell, 3, hidden_size=5, word_size=4, **options, key=jax.random.key(0))
+    later = set_scheduled(made, [Schedule.parse(f"{name}=exponential(1, 0.1, 2)")], 9, jax.random.key(0))
+    assert float(getattr(later, name).value) == pytest.approx(0.1)
 
 
 def test_a_resumed_run_goes_on_with_its_schedule(tmp_path):
