@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ class RunConfig:
     embedding_size: int | None = None
     objective: str | None = None
     truncate: int | None = None
-    schedule: tuple[str, ...] = ()
+    schedule: Sequence[str] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "objective", self.objective or cell_entry(self.cell).objective)

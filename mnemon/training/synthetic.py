@@ -101,7 +101,7 @@ class SyntheticGradients(AbstractObjective):
     def init_carry(self, model: Model, task: AbstractTask, batch: int) -> SyntheticCarry:
         size = ravel_pytree(_numbers(model.cell.init_state()))[0].size
         predictor = Predictor(size, self.hidden_size, key=jax.random.key(0))
-        optimizer = optax.adam(self.rate).init(predictor)
+        optimizer = optax.adam(self.rate).init(eqx.filter(predictor, eqx.is_array))
         return SyntheticCarry(Supervised().init_carry(model, task, batch), predictor, optimizer)
 
     def __call__(

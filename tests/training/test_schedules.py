@@ -1,6 +1,7 @@
 """Schedules: their values, what they reach, and that a resumed run goes on with them."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -35,7 +36,8 @@ class _Seen(Supervised):
 
     def __call__(self, model, task, episodes, carry, *, key):
         loss, outcome = super().__call__(model, task, episodes, carry, key=key)
-        return loss, outcome._replace(metrics={"seen": model.cell.dial.value})
+        cell: Any = model.cell
+        return loss, outcome._replace(metrics={"seen": cell.dial.value})
 
 
 def _seen(text: str, updates: int) -> list[float]:

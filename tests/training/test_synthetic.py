@@ -42,7 +42,9 @@ class Linear(AbstractCell[LinearState, Array]):
 
 
 def linear_model(transition, write) -> Model:
-    cell = Linear(jnp.asarray(transition), jnp.asarray(write), len(write) + 1, len(write))
+    cell = Linear(
+        transition=jnp.asarray(transition), write=jnp.asarray(write), input_size=len(write) + 1, output_size=len(write)
+    )
     model = Model(cell, cell.output_size, key=jax.random.key(0))
     return eqx.tree_at(lambda m: m.readout_weights, model, jnp.eye(cell.output_size))
 
