@@ -1,7 +1,6 @@
 """What is measured of a cell: a forward pass and a whole training update."""
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,8 +9,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jax.extend import core as jex
 
+from .._operations import product_operations
 from ..cells import AbstractCell, cell_entry, make_cell
 from ..unroll import Plan, choose_plan, unroll
 
@@ -103,31 +102,6 @@ def compile_cell(spec: Spec, plan: Plan | None = None) -> Compiled:
         lambda: jax.block_until_ready(update(arrays, opt_state, inputs)),
         seconds,
         0 if memory is None else memory.temp_size_in_bytes,
-        3 * spec.batch * spec.time * product_operations(cell),
+        3 * product_operations(run_forward, arrays, inputs),
         plan,
     )
-
-
-def product_operations(cell: AbstractCell) -> int:
-    """Floating-point operations in the matrix products of one step of one example."""
-    prepared = cell.prepare()
-
-    def step(x):
-        return prepared.step(prepared.init_state(), prepared.drive(x), key=None)
-
-    return _count(jax.make_jaxpr(step)(jnp.zeros((cell.input_size,))).jaxpr)
-
-
-def _count(jaxpr) -> int:
-    total = 0
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.name == "dot_general":
-            (contracted, _), _ = eqn.params["dimension_numbers"]
-            depth = math.prod(eqn.invars[0].aval.shape[d] for d in contracted)
-            total += 2 * depth * math.prod(eqn.outvars[0].aval.shape)
-        for inner in eqn.params.values():
-            if isinstance(inner, jex.ClosedJaxpr):
-                total += _count(inner.jaxpr)
-            elif isinstance(inner, jex.Jaxpr):
-                total += _count(inner)
-    return total

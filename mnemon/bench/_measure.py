@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 import jax
 import jax.numpy as jnp
 
-
 _SETTLE_SECONDS, _TURN_SECONDS = 0.02, 0.05
 
 
