@@ -66,8 +66,8 @@ def test_schedules_fall_to_nothing_and_fix_the_length(tmp_path):
             steps, state = optimizer.update(jnp.ones(3), state, parameters)
         np.testing.assert_allclose(steps, -last, rtol=2e-2)
     with pytest.raises(MnemonError, match="did you mean 'cosine'"):
-        _config(schedule="cosin")
-    config = _config(schedule="linear")
+        _config(lr_schedule="cosin")
+    config = _config(lr_schedule="linear")
     train_run(config, tmp_path / "run", report=_quiet)
     with pytest.raises(MnemonError, match="steps 30 not 40"):
         train_run(dataclasses.replace(config, steps=40), tmp_path / "run", resume=True, report=_quiet)
