@@ -43,15 +43,12 @@ class AssociativeRetrieval(AbstractNamed, AbstractClasses):
     measures: ClassVar[str] = "binding digits to letters"
     pairs: int = eqx.field(static=True, default=4)
     split: Split = eqx.field(static=True, default="stream")
+    symbols: tuple[str, ...] = eqx.field(static=True, init=False, default=tuple(_NAMES))
 
     def __check_init__(self):
         require(1 <= self.pairs <= _LETTERS, "pairs", self.pairs, "1 to 26 pairs", "pairs=4")
         known = ("stream", *_EXAMPLES)
         require(self.split in known, "split", self.split, f"one of {', '.join(known)}", "split=test")
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        return tuple(_NAMES)
 
     @property
     def horizon(self) -> int:
