@@ -67,7 +67,7 @@ def test_schedules_fall_to_nothing_and_fix_the_length(tmp_path):
         for _ in range(10):
             before = parameters
             steps, state = optimizer.update(jnp.ones(3), state, parameters)
-            parameters = optax.apply_updates(before, steps)
+            parameters = jnp.asarray(optax.apply_updates(before, steps))
         np.testing.assert_allclose(parameters - before, -last, rtol=2e-2)
     with pytest.raises(MnemonError, match="did you mean 'cosine'"):
         _config(lr_schedule="cosin")
@@ -86,7 +86,9 @@ def test_layers_around_the_cell():
     seen = model.embed(inputs.inputs)
     assert seen.shape == (2, 7, 7)
     assert float(seen.min()) == 0.0
-    assert model.embedding is not None and model.input_layer is not None and model.output_layer is not None
+    assert model.embedding is not None
+    assert model.input_layer is not None
+    assert model.output_layer is not None
     x = model.embedding[inputs.inputs] @ model.input_layer.weights
     np.testing.assert_allclose(seen, jnp.maximum(x, 0.0), rtol=1e-6)
     outputs, result = model(inputs)
