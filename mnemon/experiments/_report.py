@@ -102,14 +102,15 @@ def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
     arms = {name: arm for name, arm in content["arms"].items() if arm.get("group", "") == group}
     frames = []
     for name, arm in arms.items():
-        for seed, result in arm["seeds"].items():
-            curve = result.get("curve") or {}
-            if metric in curve:
-                frame = pl.DataFrame(
-                    {"step": [float(s) for s in curve["step"]], metric: [float(v) for v in curve[metric]]}
-                )
-                label = name.removeprefix(f"{group}-") if group else name
-                frames.append(frame.with_columns(arm=pl.lit(label), seed=pl.lit(seed)))
+        curves = [c for result in arm["seeds"].values() if metric in (c := result.get("curve") or {})]
+        longest = max((curve["step"] for curve in curves), key=lambda steps: steps[-1], default=[])
+        label = name.removeprefix(f"{group}-") if group else name
+        for curve in curves:
+            # A run that ended early, solved, stays where it was: else the median would be that of the others alone.
+            after = [step for step in longest if step > curve["step"][-1]]
+            steps, values = [*curve["step"], *after], [*curve[metric], *[curve[metric][-1]] * len(after)]
+            frame = pl.DataFrame({"step": [float(s) for s in steps], metric: [float(v) for v in values]})
+            frames.append(frame.with_columns(arm=pl.lit(label)))
     data = pl.concat(frames)
     # Seeds may have been cut into other windows: bring them to one grid first.
     width = max(float(data["step"].max()) / 120, 1.0)  # pyright: ignore[reportArgumentType]
