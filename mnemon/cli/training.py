@@ -29,8 +29,14 @@ class _Training:
     """Any Optax optimiser by name."""
     clip: float | None = 1.0
     """Largest norm of the gradient; None for no clipping."""
-    objective: str = "supervised"
-    """What is minimised: supervised; or reinforce, reinforce-auxiliary for cells that choose."""
+    objective: str | None = None
+    """What is minimised: supervised, synthetic-gradients, or for cells that choose reinforce, reinforce-auxiliary.
+    Without it, what the name of the cell stands for."""
+    truncate: int | None = None
+    """Stop gradients through the state every so many steps; none: never inside an episode."""
+    schedule: tuple[str, ...] = ()
+    """Values that change with the update: NAME=FUNCTION(NUMBERS), as soft_probability=inverse_sqrt(0.0015); with ~ in
+    place of = a 0 or 1 drawn once an update. Functions: constant, linear, exponential, inverse_sqrt."""
     budget: int | None = None
     """Choose the cell's size for this number of parameters."""
     embedding_size: int | None = None
@@ -39,7 +45,7 @@ class _Training:
     """Units of a rectified layer before the cell."""
     output_layer_size: int | None = None
     """Units of a rectified layer between the cell and the readout."""
-    schedule: str = "constant"
+    lr_schedule: str = "constant"
     """How the learning rate goes over the steps: constant, linear, cosine."""
     patience: int | None = None
     """Validate at each record, keep the best network, and stop after so many records without a better one."""
@@ -207,6 +213,7 @@ def evaluate(arguments: list[str]) -> None:
     from .._options import changed_options, option_fields, parse_options
     from ..tasks import make_task, task_class, task_options
     from ..training import evaluate as evaluate_model
+    from ..training.fit import kept_model
     from ..training.runs import open_run
 
     if not arguments or arguments[0].startswith("-"):
@@ -232,11 +239,14 @@ def evaluate(arguments: list[str]) -> None:
         )
     if task.symbol_names != trained.symbol_names:
         raise MnemonError("this task has other symbols than the one the run was trained on")
-    step, model = run.load(report=say)
-    metrics = evaluate_model(model, task, episodes=options.episodes, batch=options.batch, seed=options.seed)
-    parts = {
-        name: evaluate_model(model, part, episodes=options.episodes, batch=options.batch, seed=options.seed)
-        for name, part in task.parts.items()
+    step, state = run.load_state(report=say)
+    model = kept_model(state)
+    settings = {name: getattr(options, name) for name in ("episodes", "batch", "seed")}
+    metrics = evaluate_model(model, task, **settings)
+    parts = {name: evaluate_model(model, part, **settings) for name, part in task.parts.items()}
+    views = {
+        name: evaluate_model(model, task, objective=view, **settings)
+        for name, view in config.make_objective(task).views(state.carry).items()
     }
     result = {
         "run": str(run.folder),
@@ -247,6 +257,7 @@ def evaluate(arguments: list[str]) -> None:
         "solved": task.solved(metrics),
         "episodes": options.episodes,
         "parts": parts,
+        "views": views,
         "failed": [name for name, part in task.parts.items() if not part.solved(parts[name])],
         "task_options": {**config.task_options, **changed_options(options, parameters)},
     }
@@ -257,6 +268,7 @@ def evaluate(arguments: list[str]) -> None:
         {
             "metric": name,
             "measured": value,
+            **{view: scored[name] for view, scored in views.items()},
             "without a memory": task.chance.get(name, float("nan")),
             "perfect": task.perfect.get(name, float("nan")),
         }

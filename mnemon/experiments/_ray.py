@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from .._errors import MnemonError
 from ._runner import Waiting, do, environment, thread_flags
@@ -17,12 +18,13 @@ def on_ray(waiting: list[Waiting], jobs: int, address: str | None) -> Iterator[s
     """
     try:
         import ray
+        import ray.exceptions
     except ImportError as error:
         raise MnemonError("Ray is not installed; pip install 'mnemon[ray]'") from error
     here = address is None and "RAY_ADDRESS" not in os.environ
     started = not ray.is_initialized()
     if started:
-        options = {"num_cpus": jobs, "include_dashboard": False} if here else {"address": address}
+        options: dict[str, Any] = {"num_cpus": jobs, "include_dashboard": False} if here else {"address": address}
         # Workers have one thread each, as the processes of this machine have, and do not step back for other work.
         with environment({"RAY_worker_niceness": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}):
             ray.init(log_to_driver=False, runtime_env={"env_vars": thread_flags(2)}, **options)

@@ -3,6 +3,7 @@
 from .._errors import unknown
 from . import (
     babi_joint,
+    copy_lengths,
     dnc_inference,
     dnc_shortest_path,
     dnc_traversal,
@@ -67,6 +68,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         nsm_theorem_2,
         fwr_table,
         gfw_table_1,
+        copy_lengths,
         gfw_fig_2,
         gfw_table_2,
         gfw_gate,

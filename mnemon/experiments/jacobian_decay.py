@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import CELLS
-from ..lens.jacobian import differentiable_parts, jacobian_flow
+from ..lens import differentiable_parts, jacobian_flow
 from ..lens.trace import trace
 from ..training.runs import RunConfig, open_run
 from ._contract import Arm, Experiment, Preset, Training

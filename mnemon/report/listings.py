@@ -8,7 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from ..cells import CELLS, count_parameters, make_cell
+from ..cells import CELLS, count_parameters, make_cell, time_varying
 from ..data import available
 from ..experiments import EXPERIMENTS, Preset
 from ..lens.trace import named_arrays
@@ -39,6 +39,8 @@ def cell_rows() -> list[dict[str, Any]]:
                 "state": " ".join(parts),
                 "parameters": count_parameters(model),
                 "file": _source(entry.cell),
+                "time-varying": time_varying(model.cell),
+                "time-varying per parameter": time_varying(model.cell) / count_parameters(model),
             }
         )
     return rows

@@ -152,12 +152,12 @@ def train_curriculum(
         state, lesson = progress.state, int(progress.lesson)
         log.cut_after(int(state.update))
         interrupted = stack.enter_context(_interrupt_flag())
-        advance, compiled = None, -1
+        advance: dict[int, Any] = {}  # the compiled update of the lesson at hand
         while lesson < len(lessons.train) and int(state.update) < updates:
-            if compiled != lesson:
-                advance, compiled = _compiled_advance(state, lessons.train[lesson], optimizer, objective, batch), lesson
+            if lesson not in advance:
+                advance = {lesson: _compiled_advance(state, lessons.train[lesson], optimizer, objective, batch)}
             count, before = min(lessons.check_every, updates - int(state.update)), time.perf_counter()
-            state, sound = advance(state, lessons.train[lesson], count)  # type: ignore[misc]
+            state, sound = advance[lesson](state, lessons.train[lesson], count)
             if not bool(sound):
                 raise Diverged(f"the loss or its gradient was not finite at update {int(state.update) + 1}")
             state, record = _close_window(state, int(state.update), count)

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..tasks import AbstractTask
 from .checkpoints import Checkpoints
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
+from .schedules import Schedule, set_scheduled
 
 Record = dict[str, float]
 METRICS_FILE = "metrics.jsonl"
@@ -82,6 +83,7 @@ def fit(
     optimizer: optax.GradientTransformation | None = None,
     optimizer_state: Any = None,
     objective: AbstractObjective | None = None,
+    schedules: Sequence[Schedule] = (),
     seed: int = 0,
     log_every: int = 100,
     stop_when_solved: bool = False,
@@ -104,6 +106,7 @@ def fit(
     - `optimizer`: any Optax optimiser; by default Adam 0.001 with the gradient norm clipped at 1.
     - `optimizer_state`: what the optimiser starts from, such as that of an earlier result; by default a fresh one.
     - `objective`: what to minimise; by default the task's loss.
+    - `schedules`: values of the model's named `Fixed` arrays, by the number of the update.
     - `seed`: for data and whatever the model samples.
     - `log_every`: updates a record.
     - `stop_when_solved`: stop at the first record that counts as a solution.
@@ -146,7 +149,7 @@ def fit(
         state = eqx.tree_at(lambda s: s.optimizer, state, optimizer_state)
     if validation is not None:
         state = start_validation(state)
-    advance = _compiled_advance(state, task, optimizer, objective, batch)
+    advance = _compiled_advance(state, task, optimizer, objective, batch, schedules)
     with contextlib.ExitStack() as stack:
         log = _Log(folder)
         checkpoints = None if folder is None else stack.enter_context(Checkpoints(folder / "checkpoints"))
@@ -250,7 +253,7 @@ def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> Tra
     return TrainState(model, opt_state, carry, jnp.asarray(0), key, totals)
 
 
-def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int):
+def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int, schedules: Sequence[Schedule] = ()):
     """A compiled function (state, task, count) -> (state after `count` updates, whether all was finite).
 
     The count is not a constant of the program, so that one program runs every piece of the run and results do not
@@ -261,14 +264,15 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int)
     def one_update(state: TrainState, task) -> tuple[TrainState, Array]:
         data_key, model_key = jax.random.split(jax.random.fold_in(state.key, state.update))
         episodes = task.batch(data_key, state.update, batch)
+        model = set_scheduled(state.model, schedules, state.update, model_key)
 
-        loss, outcome, gradient = objective.gradient(state.model, task, episodes, state.carry, key=model_key)
+        loss, outcome, gradient = objective.gradient(model, task, episodes, state.carry, key=model_key)
         norm = optax.tree.norm(gradient)
-        parameters = eqx.filter(state.model, trained(state.model))
+        parameters = eqx.filter(model, trained(model))
         steps, opt_state = optimizer.update(gradient, state.optimizer, parameters)
         metrics = {**outcome.metrics, "loss": loss, "gradient_norm": norm}
         totals = {name: total + metrics[name] for name, total in state.totals.items()}
-        model = eqx.apply_updates(state.model, steps)
+        model = eqx.apply_updates(model, steps)
         model = eqx.tree_at(lambda m: m.cell, model, model.cell.with_statistics(outcome.statistics))
         after = TrainState(model, opt_state, outcome.carry, state.update + 1, state.key, totals, state.best)
         return after, jnp.isfinite(loss) & jnp.isfinite(norm)

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,23 +31,40 @@ from ..model import Model, make_model
 from ..tasks import AbstractTask, make_task, task_class, task_options
 from .checkpoints import Checkpoints
 from .curriculum import Lessons, Progress, graph_lessons, train_curriculum
-from .fit import METRICS_FILE, FitResult, Record, _init_state, fit, kept_model, read_records, start_validation
+from .fit import (
+    METRICS_FILE,
+    FitResult,
+    Record,
+    TrainState,
+    _init_state,
+    fit,
+    kept_model,
+    read_records,
+    start_validation,
+)
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
 from .reinforce import Reinforce
+from .schedules import Schedule, set_scheduled
+from .synthetic import SyntheticGradients
 
 CONFIG_FILE = "run.json"
 WEIGHTS_FILE = "model.safetensors"
-OBJECTIVES: dict[str, Callable[[AbstractTask], AbstractObjective]] = {
+# From the task and the steps after which gradients through the state stop.
+OBJECTIVES: dict[str, Callable[[AbstractTask, int | None], AbstractObjective]] = {
     "supervised": default_objective,
-    "reinforce": lambda task: Reinforce(),
-    "reinforce-auxiliary": lambda task: Reinforce(auxiliary=True),
+    "reinforce": lambda task, truncate: Reinforce(truncate=truncate),
+    "reinforce-auxiliary": lambda task, truncate: Reinforce(auxiliary=True, truncate=truncate),
+    "synthetic-gradients": lambda task, truncate: SyntheticGradients(truncate),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-    """What defines a run. Two runs with equal configurations end with equal metrics on one machine."""
+    """What defines a run. Two runs with equal configurations end with equal metrics on one machine.
+
+    Without an `objective` it is the one that the name of the cell stands for.
+    """
 
     task: str
     cell: str
@@ -62,15 +79,19 @@ class RunConfig:
     log_every: int = 100
     stop_when_solved: bool = False
     embedding_size: int | None = None
-    objective: str = "supervised"
+    objective: str | None = None
+    truncate: int | None = None
     input_layer_size: int | None = None
     output_layer_size: int | None = None
-    schedule: str = "constant"
+    lr_schedule: str = "constant"
+    schedule: Sequence[str] = ()
     patience: int | None = None
     validation_episodes: int | None = None
     lessons: int | None = None
 
     def __post_init__(self):
+        object.__setattr__(self, "objective", self.objective or cell_entry(self.cell).objective)
+        object.__setattr__(self, "schedule", tuple(self.schedule))  # JSON has lists
         require(self.steps >= 0, "steps", self.steps, "a number of updates, 0 or more", "--steps 10000")
         require(self.batch >= 1, "batch", self.batch, "at least one episode an update", "--batch 10")
         require(
@@ -80,12 +101,20 @@ class RunConfig:
             "at least one update a record",
             "--log-every 100",
         )
+        require(
+            self.truncate is None or self.truncate >= 1,
+            "truncate",
+            self.truncate,
+            "a positive number of steps, or none",
+            "--truncate 20",
+        )
         require(self.patience is None or self.patience >= 1, "patience", self.patience, "1 or more", "--patience 5")
         self.make_optimizer()
         if self.lessons is not None:
             self.make_lessons()
         if self.objective not in OBJECTIVES:
-            raise unknown("objective", self.objective, OBJECTIVES)
+            raise unknown("objective", str(self.objective), OBJECTIVES)
+        self.make_schedules()
         # An option given at its default is the same run as one not given.
         for name, known in (
             ("task_options", task_options(self.task)),
@@ -121,17 +150,22 @@ class RunConfig:
 
     def make_optimizer(self) -> optax.GradientTransformation:
         """The optimiser."""
-        return make_optimizer(self.optimizer, self.lr, self.clip, schedule=self.schedule, steps=self.steps)
+        return make_optimizer(self.optimizer, self.lr, self.clip, schedule=self.lr_schedule, steps=self.steps)
 
     def make_objective(self, task: AbstractTask) -> AbstractObjective:
         """What is minimised."""
-        return OBJECTIVES[self.objective](task)
+        return OBJECTIVES[str(self.objective)](task, self.truncate)
+
+    def make_schedules(self) -> list[Schedule]:
+        """What changes as training goes on."""
+        return [Schedule.parse(text) for text in self.schedule]
 
     def make_model(self) -> Model:
         """The untrained model."""
         key = jax.random.fold_in(jax.random.key(self.seed), 0x1417)
         sizes = {name: getattr(self, name) for name in ("embedding_size", "input_layer_size", "output_layer_size")}
-        return make_model(self.make_task(), self.cell, **sizes, key=key, **self.cell_options)
+        model = make_model(self.make_task(), self.cell, **sizes, key=key, **self.cell_options)
+        return set_scheduled(model, self.make_schedules(), 0, key)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,6 +182,11 @@ class Run:
 
     def load(self, report: Callable[[str], None] = print) -> tuple[int, Model]:
         """The newest sound checkpoint: number of updates, and model."""
+        step, state = self.load_state(report)
+        return step, kept_model(state)
+
+    def load_state(self, report: Callable[[str], None] = print) -> tuple[int, TrainState]:
+        """The newest sound checkpoint: number of updates, and all that training knows."""
         config, task = self.config, self.config.make_task()
         objective = config.make_objective(task)
         like = _init_state(config.make_model(), task, config.make_optimizer(), objective, config.batch, config.seed)
@@ -160,7 +199,7 @@ class Run:
                 restored = None if progress is None else (progress[0], progress[1].state)
         if restored is None:
             raise MnemonError(f"{self.folder} holds no sound checkpoint; train it first with `mnemon train --resume`")
-        return restored[0], kept_model(restored[1])
+        return restored
 
 
 def open_run(folder: Path) -> Run:
@@ -192,6 +231,8 @@ def train_run(
     or `overwrite`. Nothing is written before the configuration has been found to work.
     """
     task, model = config.make_task(), config.make_model()
+    objective = config.make_objective(task)
+    eqx.filter_eval_shape(lambda model: objective.init_carry(model, task, config.batch), model)
     path = folder / CONFIG_FILE
     if path.exists() and not overwrite:
         existing = open_run(folder).config
@@ -230,6 +271,7 @@ def train_run(
             task,
             log_every=config.log_every,
             stop_when_solved=config.stop_when_solved,
+            schedules=config.make_schedules(),
             validation=config.make_validation(),
             validation_episodes=config.validation_episodes,
             patience=config.patience,

@@ -144,7 +144,7 @@ def test_options_of_tasks_cells_and_trainer_do_not_collide():
     import dataclasses
 
     from mnemon.cells import CELLS, cell_options
-    from mnemon.cli import _Training
+    from mnemon.cli.training import _Training
     from mnemon.tasks import task_options
 
     trainer = {field.name for field in dataclasses.fields(_Training)}

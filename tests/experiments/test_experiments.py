@@ -11,7 +11,8 @@ from mnemon.experiments import EXPERIMENTS, Job, Training, get_experiment, repro
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score
 from mnemon.experiments._report import write_report
 from mnemon.experiments._results import result_rows, write_results
-from mnemon.experiments._runner import Waiting, do, job_folder, read_result
+from mnemon.experiments._runner import RESULT_FILE, Waiting, do, job_folder, read_result
+from mnemon.experiments.copy_lengths import SharedTraining
 from mnemon.experiments.th_fig_4_2 import TracedTraining
 from mnemon.training.runs import RunConfig
 
@@ -78,6 +79,22 @@ def test_the_smoke_preset_runs_and_is_drawn(name, shared_runs):
     assert content["published"] in page
     # A picture of nothing is small.
     assert (shared_runs / "results" / name / "smoke.png").stat().st_size > 8_000
+
+
+def test_networks_that_another_experiment_trained_are_not_trained_again(tmp_path):
+    config = RunConfig("ntm-copy", "gru", {"max_length": 2}, {"hidden_size": 4}, steps=2, batch=2)
+    scores = {"wrong bits at 3": Score("bit_error", {"min_length": 3, "max_length": 3}, 4, 4)}
+    job = SharedTraining(config, scores, "table", "ntm-copy-gru")
+    there = tmp_path / "table" / "smoke" / "ntm-copy-gru-seed0"
+    own = tmp_path / "copy-lengths" / "smoke" / "gru-seed0"
+    first = Training(config).run(0, there)
+    (there / RESULT_FILE).write_text(json.dumps(first))
+    shared = job.run(0, own)
+    assert not own.exists()
+    assert shared["curve"] == first["curve"]
+    (there / RESULT_FILE).unlink()  # not finished there: trained here
+    assert job.run(0, own)["scores"] == shared["scores"]
+    assert own.exists()
 
 
 def test_results_of_done_jobs_are_not_made_again(tmp_path):
