@@ -21,18 +21,20 @@ def write_report(name: str, results: Path) -> list[Path]:
     folder = results / name
     written: list[Path] = []
     for preset, content in read_results(results, name).items():
-        if not any(arm["seeds"] for arm in content["arms"].values()):
+        done = {arm: about for arm, about in content["arms"].items() if about["seeds"]}
+        missing = [arm for arm in content["arms"] if arm not in done]
+        content["arms"] = done
+        if not done:
             raise MnemonError(f"{folder / preset}.json holds no results; make them with `mnemon reproduce {name}`")
         rows = (experiment.table or result_rows)(content)
         written += save_table(rows, folder, preset)
         written += save_chart(themed((experiment.draw or default_chart)(content)), folder, preset)
-        write_atomically(folder / f"{preset}.md", _markdown(content, rows))
+        write_atomically(folder / f"{preset}.md", _markdown(content, rows, missing))
     return written
 
 
-def _markdown(content: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+def _markdown(content: dict[str, Any], rows: list[dict[str, Any]], missing: list[str]) -> str:
     source = content["provenance"]
-    missing = [name for name, arm in content["arms"].items() if not arm["seeds"]]
     lines = [
         f"# {content['id']}, preset {content['preset']}",
         "",
@@ -94,7 +96,7 @@ def scores_chart(content: dict[str, Any]) -> Chart:
 
 def curves_chart(content: dict[str, Any], metric: str = "loss") -> Chart:
     """The learning curve of each arm: the median over seeds, a band from the least to the largest, a panel a group."""
-    groups = list(dict.fromkeys(arm.get("group", "") for arm in content["arms"].values() if arm["seeds"]))
+    groups = list(dict.fromkeys(arm.get("group", "") for arm in content["arms"].values()))
     return alt.hconcat(*(_curves_panel(content, metric, group) for group in groups))
 
 

@@ -101,7 +101,7 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
     """One row for each arm of a result: measured beside published, with the spread over seeds."""
     rows = []
     # Every row has the columns of all.
-    arms = {name: arm for name, arm in content["arms"].items() if arm["seeds"]}
+    arms = content["arms"]
     scores = dict.fromkeys(s for arm in arms.values() for r in arm["seeds"].values() for s in r.get("scores", {}))
     known = {score for arm in arms.values() for score in arm.get("numbers", {})}
     for name, arm in arms.items():

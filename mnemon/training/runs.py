@@ -299,13 +299,13 @@ def default_folder(config: RunConfig) -> Path:
 def _without_length(config: RunConfig) -> RunConfig:
     """A run may be resumed to a longer end (unless its learning rate depends on it), and with another rule for
     stopping."""
-    steps = 0 if config.schedule == "constant" else config.steps
+    steps = 0 if config.lr_schedule == "constant" else config.steps
     return dataclasses.replace(config, steps=steps, stop_when_solved=False)
 
 
 def _differences(a: RunConfig, b: RunConfig) -> list[str]:
     a_values, b_values = dataclasses.asdict(a), dataclasses.asdict(b)
-    skip = ("steps", "stop_when_solved") if a.schedule == "constant" else ("stop_when_solved",)
+    skip = ("steps", "stop_when_solved") if a.lr_schedule == "constant" else ("stop_when_solved",)
     return [
         f"{k} {a_values[k]!r} not {b_values[k]!r}" for k in a_values if a_values[k] != b_values[k] and k not in skip
     ]
