@@ -34,5 +34,5 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     """An error for an unregistered `name` that names the nearest registered ones."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known) or 'none'}"
     return UnknownName(f"unknown {kind} {name!r}: {hint}")

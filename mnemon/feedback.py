@@ -62,7 +62,7 @@ class FedBack(AbstractCell):
         model = self.model
         seen = model.embed(self.rule.feed(state.world, drive)[None])[0]
         inner, hidden = model.cell.step(state.inner, model.cell.drive(seen), key=key)
-        output = hidden @ model.readout_weights + model.readout_bias
+        output = model.read_out(hidden)
         return FedBackState(inner, self.rule.react(state.world, output, drive, key)), output
 
     def statistics(self, state: FedBackState) -> Any:

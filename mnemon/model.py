@@ -1,5 +1,6 @@
 """Embed -> cell -> readout."""
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -14,8 +15,25 @@ from .tasks import AbstractTask, Episode
 from .unroll import Unrolled, unroll
 
 
+class Rectified(eqx.Module):
+    """A layer of rectified linear units: $\\max(x W + b, 0)$."""
+
+    weights: Float[Array, "inputs outputs"]
+    bias: Float[Array, " outputs"]
+
+    def __init__(self, inputs: int, outputs: int, *, key: PRNGKeyArray):
+        require(outputs >= 1, "layer size", outputs, "at least one unit", "input_layer_size=100")
+        self.weights = math.sqrt(2.0) * glorot_normal(key, inputs, outputs)
+        self.bias = jnp.zeros((outputs,))
+
+    def __call__(self, x: Float[Array, "*batch inputs"]) -> Float[Array, "*batch outputs"]:
+        return jax.nn.relu(x @ self.weights + jnp.expand_dims(self.bias, tuple(range(x.ndim - 1))))
+
+
 class Model(eqx.Module):
     """A network for a task: symbols become one-hot or embedded vectors, the cell runs, a linear map reads it out.
+
+    A layer of rectified linear units may stand before the cell, and another between the cell and the linear map.
 
     >>> import jax
     >>> from mnemon.tasks import Copying
@@ -31,6 +49,8 @@ class Model(eqx.Module):
     cell: AbstractCell
     readout_weights: Float[Array, "cell_output output"]
     readout_bias: Float[Array, " output"]
+    input_layer: Rectified | None
+    output_layer: Rectified | None
     symbols: int | None = eqx.field(static=True)  # how many, if inputs are symbols
 
     def __init__(
@@ -40,6 +60,8 @@ class Model(eqx.Module):
         *,
         symbols: int | None = None,
         embedding_size: int | None = None,
+        input_layer: Rectified | None = None,
+        output_layer_size: int | None = None,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -48,6 +70,8 @@ class Model(eqx.Module):
         - `output_size`: size of the readout.
         - `symbols`: how many symbols there are, if inputs are symbols.
         - `embedding_size`: size of trained embeddings of symbols; by default they are one-hot.
+        - `input_layer`: what stands before the cell, if anything.
+        - `output_layer_size`: units of a layer between the cell and the linear map; none by default.
         - `key`: for the initial parameters.
         """
         embedding_key, readout_key = jax.random.split(key)
@@ -56,7 +80,12 @@ class Model(eqx.Module):
             require(symbols is not None, "embedding_size", embedding_size, "inputs that are symbols", "symbols=50")
             self.embedding = jax.random.normal(embedding_key, (symbols or 0, embedding_size))
         self.cell = cell
-        self.readout_weights = glorot_normal(readout_key, cell.output_size, output_size)
+        self.input_layer, self.output_layer, readout_inputs = input_layer, None, cell.output_size
+        if output_layer_size is not None:
+            layer_key = jax.random.fold_in(readout_key, 1)
+            self.output_layer = Rectified(cell.output_size, output_layer_size, key=layer_key)
+            readout_inputs = output_layer_size
+        self.readout_weights = glorot_normal(readout_key, readout_inputs, output_size)
         self.readout_bias = jnp.zeros((output_size,))
         self.symbols = symbols
 
@@ -64,26 +93,39 @@ class Model(eqx.Module):
         self, inputs: Int[Array, "*batch time"] | Float[Array, "*batch time channels"]
     ) -> Float[Array, "*batch time embedded"]:
         """The vectors that the cell sees."""
-        if self.symbols is None:
-            return inputs
-        if self.embedding is None:
-            return jax.nn.one_hot(inputs, self.symbols)
-        return self.embedding[inputs]
+        x = inputs
+        if self.symbols is not None:
+            x = jax.nn.one_hot(inputs, self.symbols) if self.embedding is None else self.embedding[inputs]
+        return x if self.input_layer is None else self.input_layer(x)
+
+    def read_out(self, y: Float[Array, "*batch cell_output"]) -> Float[Array, "*batch output"]:
+        """The outputs for what the cell put out."""
+        hidden = y if self.output_layer is None else self.output_layer(y)
+        return hidden @ self.readout_weights + jnp.expand_dims(self.readout_bias, tuple(range(y.ndim - 1)))
 
     def axes(self) -> dict[str, Any]:
         """Which axes can grow, see [`AbstractCell.axes`][mnemon.AbstractCell]."""
-        return {"cell": self.cell.axes(), "readout_weights": "h ."}
+        if self.output_layer is None:
+            return {"cell": self.cell.axes(), "readout_weights": "h ."}
+        return {"cell": self.cell.axes(), "output_layer": {"weights": "h ."}}
 
     def __call__(self, episodes: Episode, **options: Any) -> tuple[Float[Array, "batch time output"], Unrolled]:
         """Outputs for a batch of episodes, and what [`unroll`][mnemon.unroll] returned; it takes the `options`."""
         result = unroll(self.cell, self.embed(episodes.inputs), reset=episodes.reset, **options)
-        return result.outputs @ self.readout_weights + self.readout_bias[None, None], result
+        return self.read_out(result.outputs), result
 
 
 def make_model(
-    task: AbstractTask, cell: str, *, embedding_size: int | None = None, key: PRNGKeyArray, **options: Any
+    task: AbstractTask,
+    cell: str,
+    *,
+    embedding_size: int | None = None,
+    input_layer_size: int | None = None,
+    output_layer_size: int | None = None,
+    key: PRNGKeyArray,
+    **options: Any,
 ) -> Model:
-    """A model for a task from the name of a cell and its options."""
+    """A model for a task from the name of a cell and its options, with layers of rectified linear units if wanted."""
     cell_key, model_key = jax.random.split(key)
     vectors = task.vectors
     if vectors is not None:
@@ -95,12 +137,17 @@ def make_model(
             f"embedding_size={vectors.shape[1]}",
         )
         embedding_size = vectors.shape[1]
-    input_size = task.input_size if embedding_size is None else embedding_size
+    input_size, input_layer = task.input_size if embedding_size is None else embedding_size, None
+    if input_layer_size is not None:
+        input_layer = Rectified(input_size, input_layer_size, key=jax.random.fold_in(model_key, 1))
+        input_size = input_layer_size
     model = Model(
         make_cell(cell, input_size, key=cell_key, horizon=task.horizon, **options),
         task.output_size,
         symbols=task.input_size if task.symbolic else None,
         embedding_size=embedding_size,
+        input_layer=input_layer,
+        output_layer_size=output_layer_size,
         key=model_key,
     )
     return model if vectors is None else eqx.tree_at(lambda m: m.embedding, model, vectors)

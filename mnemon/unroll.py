@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ._deferred import deferred_scan
 from ._errors import require
+from ._operations import product_operations
 from .cells._contract import BATCH_AXIS, AbstractCell, Key
 
 State = TypeVar("State")
@@ -47,20 +48,47 @@ class Plan:
     block: int | None = None
 
 
-# Above this many bytes of saved intermediate values the loop keeps one state for each sqrt(T) steps.
+# Above this many bytes kept for the backward pass the loop keeps one state for each sqrt(T) steps.
 _SEGMENT_ABOVE_BYTES = 2**30
+# A step with fewer operations for each byte it keeps is cheaper to compute again than to write to memory and read back.
+_REMAT_BELOW_OPERATIONS_PER_BYTE = 5
+# States of a batch above the first are run in blocks of about the second, which stays in a core's cache, if that is
+# at least so many examples: smaller products would cost more than the cache saves.
+_BLOCK_ABOVE_BYTES, _BLOCK_BYTES, _LEAST_BLOCK = 2**20, 2**18, 8
 
 
 def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
-    """The plan that [`unroll`][mnemon.unroll] takes for these sizes unless it is given one."""
+    """The plan that [`unroll`][mnemon.unroll] takes for these sizes unless it is given one.
+
+    >>> import jax
+    >>> from mnemon.cells import LSTM
+    >>> choose_plan(LSTM(3, 128, key=jax.random.key(0)), batch=32, time=16_384)
+    Plan(defer=True, remat=False, segment=128, block=None)
+    """
     leaves, structure = jax.tree.flatten(eqx.filter_eval_shape(lambda c: c, cell))
-    large = batch * time * _kept_bytes(tuple(leaves), structure) > _SEGMENT_ABOVE_BYTES
-    return Plan(segment=math.ceil(math.sqrt(time)) if large else None)
+    step = _measure_step(tuple(leaves), structure)
+    remat = step.operations < _REMAT_BELOW_OPERATIONS_PER_BYTE * step.kept
+    fitting = _BLOCK_BYTES // max(step.state, 1)
+    in_blocks = (
+        remat and not step.has_statistics and batch * step.state > _BLOCK_ABOVE_BYTES and fitting >= _LEAST_BLOCK
+    )
+    block = fitting if in_blocks else None
+    kept = (block or batch) * time * (step.state if remat else step.kept)
+    return Plan(remat=remat, block=block, segment=math.ceil(math.sqrt(time)) if kept > _SEGMENT_ABOVE_BYTES else None)
+
+
+class _Step(NamedTuple):
+    """What one step of one example costs."""
+
+    state: int  # bytes of the state
+    kept: int  # bytes kept for the backward pass, beside the parameters
+    operations: int  # of its matrix products
+    has_statistics: bool  # whether examples see each other
 
 
 @functools.lru_cache
-def _kept_bytes(leaves: tuple, structure: Any) -> int:
-    """What one step of one example keeps for the backward pass, beside the parameters; the cell as shapes."""
+def _measure_step(leaves: tuple, structure: Any) -> _Step:
+    """Trace a step of a cell that is given as shapes."""
     cell: AbstractCell = jax.tree.unflatten(structure, leaves)
     shapes = eqx.filter_eval_shape(
         lambda c, x: (c, *jax.tree.map(lambda leaf: leaf[None], (c.init_state(), c.drive(x)))),
@@ -69,17 +97,28 @@ def _kept_bytes(leaves: tuple, structure: Any) -> int:
     )
     (dynamic, state, drive), static = eqx.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
-    def kept(dynamic, state, drive):
-        def step(dynamic, state, drive):
-            cell = eqx.combine(dynamic, static[0])
-            return jax.vmap(cell.step, axis_name=BATCH_AXIS)(state, drive)
+    def step(dynamic, state, drive):
+        return jax.vmap(eqx.combine(dynamic, static[0]).step, axis_name=BATCH_AXIS)(state, drive)
 
+    def kept(dynamic, state, drive):
         return jax.tree.leaves(jax.vjp(step, dynamic, state, drive)[1])
+
+    def statistics(dynamic, state):
+        return jax.vmap(eqx.combine(dynamic, static[0]).statistics, axis_name=BATCH_AXIS)(state)
 
     jaxpr = jax.make_jaxpr(kept)(dynamic, state, drive).jaxpr
     parameters = jaxpr.invars[: len(jax.tree.leaves(dynamic))]
     variables = {var for var in jaxpr.outvars if not isinstance(var, jex.Literal)} - set(parameters)
-    return sum(var.aval.size * var.aval.dtype.itemsize for var in variables)
+    return _Step(
+        state=_bytes(jax.tree.leaves(state)),
+        kept=_bytes([var.aval for var in variables]),
+        operations=product_operations(step, dynamic, state, drive),
+        has_statistics=bool(jax.tree.leaves(jax.eval_shape(statistics, dynamic, state))),
+    )
+
+
+def _bytes(arrays: list) -> int:
+    return sum(array.size * array.dtype.itemsize for array in arrays)
 
 
 class _Steps(NamedTuple):

@@ -34,6 +34,9 @@ def test_cells_and_tasks_are_listed(capsys):
     (tasks,) = _json(capsys, "tasks")
     assert [row["name"] for row in tasks] == list(TASKS)
     assert list(tasks[0])[:4] == ["name", "measures", "chance", "perfect"]
+    lstm = next(row for row in cells if row["name"] == "lstm")
+    assert lstm["time-varying"] == 140
+    assert lstm["time-varying per parameter"] == 140 / lstm["parameters"]
     main(["cells"])
     assert "nru" in capsys.readouterr().out
 
@@ -57,6 +60,39 @@ def test_train_evaluate_and_report(capsys, tmp_path: Path):
     text = page.read_text()
     assert "Learning curves" in text
     assert not re.search(r"""(src|href)=["']?https?:""", text)
+
+
+@pytest.mark.parametrize(
+    ("task", "trained", "longer"),
+    [
+        ("ntm-copy", ["--max-length", "2"], ["--min-length", "5", "--max-length", "5"]),
+        ("associative-recall", ["--max-items", "2"], ["--max-items", "4"]),
+    ],
+)
+def test_runs_are_evaluated_at_other_lengths(capsys, tmp_path: Path, task, trained, longer):
+    run = str(tmp_path / "run")
+    _json(capsys, "train", task, "gru", *trained, "--hidden-size", "6", "--steps", "2", "--out", run)
+    (scores,) = _json(capsys, "evaluate", run, "--episodes", "10", *longer)
+    assert 0 < scores["metrics"]["bit_error"] < 60
+    assert scores["views"] == {}
+
+
+def test_tardis_is_trained_by_its_own_objective_and_evaluated_from_its_memory_alone(capsys, tmp_path: Path):
+    run = str(tmp_path / "run")
+    sizes = ["--hidden-size", "5", "--word-size", "3", "--memory-slots", "3", "--delay", "2", "--length", "1"]
+    words = ["train", "copying", "tardis-reinforce", *sizes, "--steps", "3", "--log-every", "3", "--out", run]
+    record, *_ = _json(capsys, *words, "--schedule", "gate_temperature=linear(1, 0.3, 3)")
+    assert "auxiliary_loss" in record
+    (scores,) = _json(capsys, "evaluate", run, "--episodes", "10")
+    alone = scores["views"]["from memory"]
+    assert set(alone) == set(scores["metrics"])
+    assert alone["loss"] != scores["loss"]
+
+
+def test_synthetic_gradients_are_an_option(capsys, tmp_path: Path):
+    words = ["train", "copying", "gru", *QUICK, "--steps", "10", "--out", str(tmp_path / "run")]
+    record, *_ = _json(capsys, *words, "--objective", "synthetic-gradients", "--truncate", "2")
+    assert record["synthetic_error"] > 0
 
 
 def test_resuming_and_refusing_to_mix_runs(capsys, tmp_path: Path):
@@ -88,6 +124,9 @@ def test_resuming_and_refusing_to_mix_runs(capsys, tmp_path: Path):
         (["train", "copying", "gru", "--budget", "10"], "the smallest gru"),
         (["train", "copying", "gru", "--steps", "-5"], "steps=-5 cannot work"),
         (["train", "copying", "gru", "--optimizer", "adom"], "did you mean 'adam'"),
+        (["train", "copying", "gru", "--objective", "synthetic"], "did you mean 'synthetic-gradients'"),
+        (["train", "copying", "gru", "--truncate", "0"], "truncate=0 cannot work"),
+        (["train", "copying", "gru", "--schedule", "temperature=constant(1)"], "unknown fixed array 'temperature'"),
         (["trian"], "unknown command 'trian': did you mean 'train'"),
         (["evaluate", "nowhere"], "nowhere is not a run"),
         (["report", "nowhere"], "nowhere is not a run"),
@@ -120,18 +159,25 @@ def test_help_shows_the_options_of_task_and_cell(capsys):
 
 
 def test_bench_measures_and_compares(capsys):
-    words = ["bench", "gru", "nru", "--sizes", "small", "--against", "torch", "--seconds", "0.1"]
-    (rows,) = _json(capsys, *words)
-    by = [(row["cell"], row["by"]) for row in rows]
-    assert by == [
+    """A ratio that is a number, not a word, says that the rival's results were equal to ours."""
+    words = ["bench", "lstm", "gru", "nru", "--sizes", "small", "--seconds", "0.05"]
+    (rows,) = _json(capsys, *words, "--against", "torch", "equinox", "flax")
+    assert [(row["cell"], row["by"]) for row in rows] == [
+        ("lstm", "mnemon"),
+        ("lstm", "torch.nn.LSTM"),
+        ("lstm", "PyTorch loop"),
+        ("lstm", "eqx.nn.LSTMCell"),
+        ("lstm", "flax LSTM"),
         ("gru", "mnemon"),
         ("gru", "torch.nn.GRU"),
         ("gru", "PyTorch loop"),
+        ("gru", "eqx.nn.GRUCell"),
+        ("gru", "flax GRU"),
         ("nru", "mnemon"),
         ("nru", "PyTorch loop"),
     ]
-    # a number, not a word: the rival's results were equal to ours
     assert all(isinstance(row["speedup"], float) for row in rows)
+    assert all(row["checked"] for row in rows if row["by"] != "mnemon")
     assert all(row["update_us"] > 0 and row["share_of_product_rate"] > 0 for row in rows)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mnemon import Plan, Stack, choose_plan, unroll
-from mnemon.cells import GRU, LSTM, NRU, RNN
+from mnemon.cells import GRU, LSTM, NRU, RNN, make_cell
 
 
 def _inputs(*shape):
@@ -80,6 +80,22 @@ def test_a_plan_is_chosen_from_the_sizes_and_can_be_seen():
     cell = LSTM(4, 128, key=jax.random.key(0))
     assert choose_plan(cell, 10, 100).segment is None
     assert choose_plan(cell, 100, 16_384).segment == 128
+    assert choose_plan(cell, 100, 100) == Plan()
+
+
+def test_steps_that_keep_much_for_little_arithmetic_are_computed_again_and_large_states_run_in_blocks():
+    def plan(name, batch):
+        return choose_plan(make_cell(name, 9, key=jax.random.key(0)), batch, 32)
+
+    assert plan("ntm", 8).remat
+    assert plan("ntm", 8).block is None
+    assert plan("gated-fast-weights", 256).remat
+    assert 8 <= (plan("gated-fast-weights", 256).block or 0) < 64
+    # Blocks would change what batch statistics are, so they are never chosen for cells that have them.
+    assert plan("bn-lstm", 4096).block is None
+    assert choose_plan(
+        Stack(LSTM(9, 5, key=jax.random.key(0)), make_cell("ntm", 5, key=jax.random.key(1))), 256, 4
+    ).block
 
 
 def test_one_program_serves_a_second_call():

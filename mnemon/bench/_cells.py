@@ -1,7 +1,6 @@
 """What is measured of a cell: a forward pass and a whole training update."""
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,8 +9,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jax.extend import core as jex
 
+from .._operations import product_operations
 from ..cells import AbstractCell, cell_entry, make_cell
 from ..unroll import Plan, choose_plan, unroll
 
@@ -62,25 +61,29 @@ SIZES: dict[str, Callable[[str], Spec]] = {"small": small, "large": large}
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-    """The compiled forward pass and training update of a cell, ready to be timed."""
+    """The compiled forward pass and training update of a network, ready to be timed."""
 
     forward: Callable[[], object]
     update: Callable[[], object]
     compile_seconds: float  # of the update
     memory_bytes: int  # that the update needs besides its inputs and outputs
     operations: int  # floating-point operations of the update in matrix products
-    plan: Plan
 
 
 def compile_cell(spec: Spec, plan: Plan | None = None) -> Compiled:
-    """Compile what is measured: Adam on the mean square of all outputs."""
-    cell, inputs = spec.make(), spec.inputs()
+    """Compile what is measured of a cell."""
+    cell = spec.make()
     plan = choose_plan(cell, spec.batch, spec.time) if plan is None else plan
+    return compile_network(lambda cell, inputs: unroll(cell, inputs, plan=plan).outputs, cell, spec.inputs())
+
+
+def compile_network(run: Callable[[Any, jax.Array], jax.Array], network: Any, inputs: jax.Array) -> Compiled:
+    """Compile outputs, and an update of Adam on the mean square of all outputs."""
     optimizer = optax.adam(1e-3)
-    arrays, static = eqx.partition(cell, eqx.is_array)
+    arrays, static = eqx.partition(network, eqx.is_array)
 
     def run_forward(arrays, inputs):
-        return unroll(eqx.combine(arrays, static), inputs, plan=plan).outputs
+        return run(eqx.combine(arrays, static), inputs)
 
     def run_update(arrays, opt_state, inputs):
         trained, fixed = eqx.partition(arrays, eqx.is_inexact_array)
@@ -103,31 +106,5 @@ def compile_cell(spec: Spec, plan: Plan | None = None) -> Compiled:
         lambda: jax.block_until_ready(update(arrays, opt_state, inputs)),
         seconds,
         0 if memory is None else memory.temp_size_in_bytes,
-        3 * spec.batch * spec.time * product_operations(cell),
-        plan,
+        3 * inputs.shape[1] * product_operations(run_forward, arrays, inputs[:, :1]),
     )
-
-
-def product_operations(cell: AbstractCell) -> int:
-    """Floating-point operations in the matrix products of one step of one example."""
-    prepared = cell.prepare()
-
-    def step(x):
-        return prepared.step(prepared.init_state(), prepared.drive(x), key=None)
-
-    return _count(jax.make_jaxpr(step)(jnp.zeros((cell.input_size,))).jaxpr)
-
-
-def _count(jaxpr) -> int:
-    total = 0
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.name == "dot_general":
-            (contracted, _), _ = eqn.params["dimension_numbers"]
-            depth = math.prod(eqn.invars[0].aval.shape[d] for d in contracted)
-            total += 2 * depth * math.prod(eqn.outvars[0].aval.shape)
-        for inner in eqn.params.values():
-            if isinstance(inner, jex.ClosedJaxpr):
-                total += _count(inner.jaxpr)
-            elif isinstance(inner, jex.Jaxpr):
-                total += _count(inner)
-    return total

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 import jax
 import jax.numpy as jnp
 
+_SETTLE_SECONDS, _TURN_SECONDS = 0.02, 0.05
+
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
@@ -23,7 +25,9 @@ def measure_alternately(
 ) -> dict[str, Timing]:
     """Time calls in turn, round after round, so that whatever else the machine does meets all of them alike.
 
-    Each call must wait for its result. `seconds` is about how long it takes for each call; each is made once before.
+    Each call must wait for its result. `seconds` is about how long it takes for each call. Before its turn each waits a
+    moment, since the threads of the one before (OpenMP's, say) spin for a while after their work, and is made once
+    without being timed, so that caches are its own.
     """
     for call in calls.values():
         call()
@@ -31,9 +35,16 @@ def measure_alternately(
     end = time.perf_counter() + seconds * len(calls)
     while time.perf_counter() < end or len(next(iter(times.values()))) < least:
         for name, call in calls.items():
-            start = time.perf_counter()
+            time.sleep(_SETTLE_SECONDS)
             call()
-            times[name].append(time.perf_counter() - start)
+            turn_ends = time.perf_counter() + _TURN_SECONDS
+            while True:
+                start = time.perf_counter()
+                call()
+                now = time.perf_counter()
+                times[name].append(now - start)
+                if now > turn_ends:
+                    break
     return {name: _timing(values) for name, values in times.items()}
 
 

@@ -1,5 +1,6 @@
 """PyTorch networks of the same equations and the same weights, as a user would write or pick them."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -8,19 +9,33 @@ import torch
 
 from ..cells import GRU, JANET, LSTM, NRU, RNN, AbstractCell
 from ._cells import Spec
+from ._rivals import Rival
+
+torch.set_num_threads(os.cpu_count() or 1)
 
 
-def rivals(spec: Spec) -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
-    """By name, the PyTorch modules that compute what this cell computes: torch.nn's own, and a plain loop."""
+def rivals(spec: Spec) -> dict[str, Rival]:
+    """torch.nn's own network where it has this cell, and a plain loop."""
     cell = spec.make()
-    found: dict[str, Any] = {}
+    found: dict[str, torch.nn.Module] = {}
     if isinstance(cell, LSTM) and cell.peepholes is None:
-        found["torch.nn.LSTM"] = _from_torch(_nn_lstm(cell))
+        found["torch.nn.LSTM"] = _FirstOutput(_nn_lstm(cell))
     if isinstance(cell, GRU) and cell.candidate_bias is not None:
-        found["torch.nn.GRU"] = _from_torch(_nn_gru(cell))
-    if type(cell) in _LOOPS:
-        found["PyTorch loop"] = _Loop(cell, _LOOPS[type(cell)])
-    return found
+        found["torch.nn.GRU"] = _FirstOutput(_nn_gru(cell))
+    if type(cell) in LOOPS:
+        found["PyTorch loop"] = Loop(cell, LOOPS[type(cell)])
+    return {name: as_rival(module, spec) for name, module in found.items()}
+
+
+def as_rival(module: torch.nn.Module, spec: Spec, *, same_numbers: bool = True) -> Rival:
+    """A module of PyTorch, timed as a user would call it."""
+    inputs = tensor(spec.inputs())
+
+    def outputs(batch: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return module(tensor(batch)).numpy()
+
+    return Rival(forward_pass(module, inputs), training_update(module, inputs), outputs if same_numbers else None)
 
 
 def training_update(module: torch.nn.Module, inputs: torch.Tensor) -> Callable[[], object]:
@@ -61,10 +76,6 @@ class _FirstOutput(torch.nn.Module):
         return self.layer(inputs)[0]
 
 
-def _from_torch(layer: torch.nn.Module) -> torch.nn.Module:
-    return _FirstOutput(layer)
-
-
 def _nn_lstm(cell: LSTM) -> torch.nn.LSTM:
     layer = torch.nn.LSTM(cell.input_size, cell.output_size, batch_first=True)
     order = [0, 1, 3, 2]  # ours: i f o g; theirs: i f g o
@@ -103,7 +114,7 @@ def _copy(layer: Any, input_weights, recurrent_weights, input_bias, recurrent_bi
         layer.bias_hh_l0.copy_(arrange(recurrent_bias))
 
 
-class _Loop(torch.nn.Module):
+class Loop(torch.nn.Module):
     """A plain Python loop over time; the input projection is computed for all steps at once."""
 
     def __init__(self, cell: AbstractCell, step: Callable):
@@ -180,4 +191,4 @@ def _nru(cell: NRU, w, state, drive):
     return [h, memory + (change / k if cell.average_heads else change)]
 
 
-_LOOPS: dict[type, Callable] = {RNN: _rnn, LSTM: _lstm, GRU: _gru, JANET: _janet, NRU: _nru}
+LOOPS: dict[type, Callable] = {RNN: _rnn, LSTM: _lstm, GRU: _gru, JANET: _janet, NRU: _nru}

@@ -1,23 +1,22 @@
 """`mnemon bench`."""
 
 import dataclasses
-import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import jax
 import numpy as np
 import tyro
 
-from .._errors import MnemonError
 from ..cells import cell_entry, count_parameters
-from ..unroll import unroll
+from ..unroll import choose_plan, unroll
 from ._cells import SIZES, Spec, compile_cell
 from ._measure import Timing, matrix_product_rate, measure_alternately
+from ._rivals import agree, find_rivals
 
 PRODUCT_SIZE = 1024
-# Equal networks agree to rounding; beyond this the rival computes something else and no ratio is shown.
-_TOLERANCE = 1e-4
+Against = Literal["torch", "torch-compile", "dnc", "equinox", "flax"]
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -28,8 +27,12 @@ class Options:
     """Cells to measure."""
     sizes: tuple[Literal["small", "large"], ...] = ("small", "large")
     """small: batch 10, 120 steps, about 23.5k parameters. large: batch 100, 784 steps, about 200 units."""
-    against: Literal["torch"] | None = None
-    """Also measure PyTorch networks of the same equations, alternately in the same run."""
+    against: tuple[Against, ...] = ()
+    """Also measure other libraries' networks of the same equations, alternately in the same run."""
+    suite: bool = False
+    """Measure the comparisons of the suite instead, and write them to results/bench/suite.json."""
+    results: Path = Path("results")
+    """Where the suite is written."""
     seconds: float = 2.0
     """About how long each thing is measured."""
     json: bool = False
@@ -59,9 +62,15 @@ def bench(arguments: list[str], show: Callable[[list[Row], bool, str], None]) ->
         bench_gem(arguments[1:], show)
         return
     options = tyro.cli(Options, prog="mnemon bench", description="Time and memory of cells.", args=arguments)
-    for cell in options.cells:
-        cell_entry(cell)
-    rows = [row for size in options.sizes for cell in options.cells for row in bench_cell(cell, size, options)]
+    if options.suite:
+        from ._suite import run_suite
+
+        rows = run_suite(options.seconds, options.results)
+    else:
+        for cell in options.cells:
+            cell_entry(cell)
+        specs = [(size, SIZES[size](cell)) for size in options.sizes for cell in options.cells]
+        rows = [row for size, spec in specs for row in bench_cell(spec, size, options.against, options.seconds)]
     title = "Medians of calls made in turn; us = microseconds per time step of the batch"
     show(rows, options.json, title)
 
@@ -76,55 +85,55 @@ def bench_gem(arguments: list[str], show: Callable[[list[Row], bool, str], None]
     show(rows, options.json, "Medians of calls made in turn; plain updates = what one update with GEM costs")
 
 
-def bench_cell(cell: str, size: str, options: Options) -> list[Row]:
+def bench_cell(spec: Spec, size: str, against: tuple[str, ...], seconds: float) -> list[Row]:
     """Rows for one cell at one size: ours first, then the rivals with the ratio of their times to ours."""
-    spec = SIZES[size](cell)
     compiled = compile_cell(spec)
-    calls = {
-        ("mnemon", "forward"): compiled.forward,
-        ("mnemon", "update"): compiled.update,
-        ("machine", "product"): matrix_product_rate(PRODUCT_SIZE),
-    }
-    modules = _torch_rivals(spec) if options.against == "torch" else {}
-    checks: dict[str, bool] = {}
-    for name, (module, inputs) in modules.items():
-        from ._torch import forward_pass, training_update
-
-        checks[name] = _agrees(spec, module, inputs)
-        calls[name, "forward"] = forward_pass(module, inputs)
-        calls[name, "update"] = training_update(module, inputs)
-    timings = measure_alternately({"/".join(key): call for key, call in calls.items()}, seconds=options.seconds)
-    rate = 2 * PRODUCT_SIZE**3 / timings["machine/product"].median
-    ours = timings["mnemon/update"]
-    share = compiled.operations / ours.median / rate
-    about = {"cell": cell, "size": size, "batch": spec.batch, "time": spec.time}
-    rows: list[Row] = [
+    rivals = find_rivals(against, spec)
+    few = np.asarray(spec.inputs()[:2, :20])
+    ours = np.asarray(jax.jit(lambda x: unroll(spec.make(), x).outputs)(few))
+    checks = {name: agree(ours, rival, few) for name, rival in rivals.items()}
+    calls = {"mnemon": compiled, **rivals}
+    timings = measure_alternately(
         {
+            **{f"{name}/forward": call.forward for name, call in calls.items()},
+            **{f"{name}/update": call.update for name, call in calls.items()},
+            "machine/product": matrix_product_rate(PRODUCT_SIZE),
+        },
+        seconds=seconds,
+    )
+    rate = 2 * PRODUCT_SIZE**3 / timings["machine/product"].median
+    plan = choose_plan(cell := spec.make(), spec.batch, spec.time)
+    about = {"cell": spec.cell, "size": size, "batch": spec.batch, "time": spec.time}
+    parameters = count_parameters(cell)
+
+    def row(name: str, compile_seconds: float) -> Row:
+        update = timings[f"{name}/update"]
+        return {
             **about,
-            "by": "mnemon",
-            **_step_times(timings["mnemon/forward"], ours, spec),
-            "compile_s": round(compiled.compile_seconds, 2),
-            "memory_mb": round(compiled.memory_bytes / 2**20, 1),
-            "parameters": count_parameters(spec.make()),
-            "share_of_product_rate": float(f"{share:.3g}"),
+            "by": name,
+            **_step_times(timings[f"{name}/forward"], update, spec),
+            "compile_s": round(compile_seconds, 2),
+            "memory_mb": None,
+            "parameters": parameters,
+            "share_of_product_rate": float(f"{compiled.operations / update.median / rate:.3g}"),
             "speedup": 1.0,
         }
-    ]
-    for name in modules:
-        theirs = timings[f"{name}/update"]
+
+    rows = [row("mnemon", compiled.compile_seconds)]
+    rows[0] |= {"memory_mb": round(compiled.memory_bytes / 2**20, 1), "plan": _plan_in_words(plan)}
+    for name, rival in rivals.items():
+        ratio = round(timings[f"{name}/update"].median / timings["mnemon/update"].median, 2)
+        equal = checks[name]
         rows.append(
-            {
-                **about,
-                "by": name,
-                **_step_times(timings[f"{name}/forward"], theirs, spec),
-                "compile_s": 0.0,
-                "memory_mb": None,
-                "parameters": rows[0]["parameters"],
-                "share_of_product_rate": float(f"{compiled.operations / theirs.median / rate:.3g}"),
-                "speedup": round(theirs.median / ours.median, 2) if checks[name] else "results differ",
-            }
+            row(name, rival.compile_seconds)
+            | {"speedup": "results differ" if equal is False else ratio, "checked": equal is True}
         )
     return rows
+
+
+def _plan_in_words(plan: Any) -> str:
+    chosen = {name: value for name, value in dataclasses.asdict(plan).items() if value}
+    return ", ".join(name if value is True else f"{name} {value}" for name, value in chosen.items())
 
 
 def _step_times(forward: Timing, update: Timing, spec: Spec) -> Row:
@@ -136,22 +145,3 @@ def _step_times(forward: Timing, update: Timing, spec: Spec) -> Row:
         "update_us": us(update.median),
         "update_us_range": f"{us(update.low)}-{us(update.high)}",
     }
-
-
-def _torch_rivals(spec: Spec) -> dict[str, tuple[Any, Any]]:
-    try:
-        import torch
-    except ImportError as error:
-        raise MnemonError("--against torch needs PyTorch: pip install 'mnemon[torch]'") from error
-    from ._torch import rivals, tensor
-
-    torch.set_num_threads(os.cpu_count() or 1)
-    inputs = tensor(spec.inputs())
-    return {name: (module, inputs) for name, module in rivals(spec).items()}
-
-
-def _agrees(spec: Spec, module: Any, inputs: Any) -> bool:
-    """Whether a rival gives our outputs, so that its time can be compared with ours."""
-    ours = np.asarray(jax.jit(lambda x: unroll(spec.make(), x).outputs)(spec.inputs()[:2, :20]))
-    theirs = module(inputs[:2, :20]).detach().numpy()
-    return bool(np.max(np.abs(ours - theirs)) <= _TOLERANCE * (1 + np.max(np.abs(ours))))

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._errors import require
+from ._gates import lstm_gates
 from ._init import uniform
 
 
@@ -84,9 +85,14 @@ class Controller(eqx.Module):
             if self.kind == "feedforward" or state.cell is None:
                 hidden.append(jnp.tanh(z))
                 continue
+            if self.bound is None:
+                h, c = lstm_gates(z, state.cell[layer])
+                hidden.append(h)
+                cell.append(c)
+                continue
             i, f, o, candidate = jnp.split(z, 4)
             c = jax.nn.sigmoid(f) * state.cell[layer] + jax.nn.sigmoid(i) * jnp.tanh(candidate)
-            cell.append(c if self.bound is None else jnp.clip(c, -self.bound, self.bound))
+            cell.append(jnp.clip(c, -self.bound, self.bound))
             hidden.append(jax.nn.sigmoid(o) * jnp.tanh(cell[-1]))
         return ControllerState(jnp.stack(hidden), jnp.stack(cell) if cell else None)
 

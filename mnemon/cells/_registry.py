@@ -58,6 +58,8 @@ class CellEntry:
     # What a parameter budget changes, and the values it can take.
     size_option: str = "hidden_size"
     sizes: Sequence[int] = range(1, 1 << 16)
+    # What a run minimises unless it is told otherwise, by its name in `mnemon.training.runs`.
+    objective: str = "supervised"
 
 
 CELLS: dict[str, CellEntry] = {
@@ -125,6 +127,7 @@ CELLS: dict[str, CellEntry] = {
             "external memory",
             "Gulcehre et al. 2016",
             {"hidden_size": 59, "addressing": "discrete"},
+            objective="reinforce",
         ),
         CellEntry(
             "tardis",
@@ -141,6 +144,7 @@ CELLS: dict[str, CellEntry] = {
             "Gulcehre et al. 2017",
             {"hidden_size": 42, "estimator": "reinforce"},
             sizes=range(33, 1 << 16),
+            objective="reinforce-auxiliary",
         ),
         CellEntry(
             "sru",

@@ -61,7 +61,8 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
     With discrete addressing the weights are one-hot: sampled with a key (2.69), the most likely cell without.
     They have no gradient; an objective finds the log-probability in the state. For the curriculum a step uses
     soft weights with probability `soft_probability`, a `Fixed` array of this name that
-    `set_fixed(model, soft_probability=p)` sets. A trainer that draws once a batch sets the 0 or 1 it drew.
+    `set_fixed(model, soft_probability=p)` sets, or a schedule of the trainer: `soft_probability=inverse_sqrt(1)`, or
+    `soft_probability~inverse_sqrt(1)` to draw once a batch for all its steps, as its authors do.
 
     **Notes.** The thesis leaves open: the output, here [h_t, r_t]; that every hop moves v; that no gradient
     goes through v (from the paper). The authors' code writes before it reads (`order="write-read"`: r_{t-1}

@@ -5,15 +5,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._errors import require
-from ._complex import complex_modrelu, real_form
-from ._contract import AbstractCell, Key
+from ._complex import real_form
+from ._contract import Key
 from ._exponential import Unitary
-from ._init import glorot_uniform, uniform
-from .urnn import MODULUS_EPS, ComplexState
+from ._unitary import AbstractUnitary, ComplexState
 
 
-class FullURNN(AbstractCell[ComplexState, Array]):
+class FullURNN(AbstractUnitary):
     r"""Full-capacity uRNN: the recurrent matrix is any unitary matrix.
 
     $$z_t = h_{t-1} W + x_t V, \qquad h_t = \frac{z_t}{|z_t|} \mathrm{ReLU}(|z_t| + b), \qquad W^* W = I$$
@@ -33,13 +31,8 @@ class FullURNN(AbstractCell[ComplexState, Array]):
     ((5,), (10,))
     """
 
-    input_weights: Float[Array, "input two_hidden"]  # V, as Re V | Im V
     unitary: Unitary  # W
-    bias: Float[Array, " hidden"]  # b
-    initial: Float[Array, "2 hidden"]  # Re h_0, Im h_0
     matrix: Float[Array, "two_hidden two_hidden"] | None  # W as a real matrix, once prepared
-    input_size: int = eqx.field(static=True)
-    output_size: int = eqx.field(static=True)
 
     def __init__(self, input_size: int, hidden_size: int, *, key: PRNGKeyArray):
         """**Arguments:**
@@ -48,14 +41,10 @@ class FullURNN(AbstractCell[ComplexState, Array]):
         - `hidden_size`: number n of complex units; the output is twice as large.
         - `key`: for the initial parameters.
         """
-        require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
         input_key, unitary_key, bias_key, initial_key = jax.random.split(key, 4)
-        self.input_weights = glorot_uniform(input_key, input_size, 2 * hidden_size)
+        super().__init__(input_size, hidden_size, input_key=input_key, bias_key=bias_key, initial_key=initial_key)
         self.unitary = Unitary(hidden_size, key=unitary_key)
-        self.bias = uniform(bias_key, (hidden_size,), 0.01)
-        self.initial = uniform(initial_key, (2, hidden_size), (3.0 / (2 * hidden_size)) ** 0.5)
         self.matrix = None
-        self.input_size, self.output_size = input_size, 2 * hidden_size
 
     def prepare(self) -> "FullURNN":
         (matrix,) = self.recurrent_matrices()
@@ -64,17 +53,9 @@ class FullURNN(AbstractCell[ComplexState, Array]):
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return (real_form(self.unitary.matrix()),)
 
-    def init_state(self) -> ComplexState:
-        return ComplexState(*self.initial)
-
-    def drive(self, x: Float[Array, " input"]) -> Float[Array, " two_hidden"]:
-        return x @ self.input_weights
-
     def step(
         self, state: ComplexState, drive: Float[Array, " two_hidden"], *, key: Key = None
     ) -> tuple[ComplexState, Float[Array, " two_hidden"]]:
         matrix = self.recurrent_matrices()[0] if self.matrix is None else self.matrix
         z = drive + jnp.concatenate(state) @ matrix
-        hidden = complex_modrelu(jax.lax.complex(*jnp.split(z, 2)), self.bias, MODULUS_EPS)
-        state = ComplexState(hidden.real, hidden.imag)
-        return state, jnp.concatenate(state)
+        return self.activated(jax.lax.complex(*jnp.split(z, 2)))

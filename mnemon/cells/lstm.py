@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._errors import require
 from ._contract import AbstractCell, Key
+from ._gates import lstm_gates
 from ._init import LayerNorm, chrono_bias, dropout, glorot_normal, orthogonal, require_dropout
 
 
@@ -143,7 +144,11 @@ class LSTM(AbstractCell[LSTMState, Array]):
         self, state: LSTMState, drive: Float[Array, " gates"], *, key: Key = None
     ) -> tuple[LSTMState, Float[Array, " hidden"]]:
         recurrent = state.hidden @ self.recurrent_weights
-        i, f, o, candidate = jnp.split(drive + (recurrent if self.norms is None else self.norms[1](recurrent)), 4)
+        sums = drive + (recurrent if self.norms is None else self.norms[1](recurrent))
+        if self.peepholes is None and self.norms is None and self.recurrent_dropout == 0.0:
+            hidden, cell = lstm_gates(sums, state.cell)
+            return LSTMState(hidden, cell), hidden
+        i, f, o, candidate = jnp.split(sums, 4)
         if self.peepholes is not None:
             i = i + self.peepholes[0] * state.cell
             f = f + self.peepholes[1] * state.cell

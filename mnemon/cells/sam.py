@@ -8,9 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._errors import require
-from ..memory import content_weights, least_recent, mark_accessed, nearest, oneplus, read_rows, wipe_and_add
-from ._contract import AbstractCell, Key
-from ._controller import Controller, ControllerState, Interface
+from ..memory import least_recent, mark_accessed, wipe_and_add
+from ._contract import Key
+from ._controller import ControllerState
+from ._sparse import AbstractSparse
 
 
 class SAMState(NamedTuple):
@@ -27,7 +28,7 @@ class SAMState(NamedTuple):
     time: Int[Array, ""]  # t
 
 
-class SAM(AbstractCell[SAMState, Array]):
+class SAM(AbstractSparse[SAMState]):
     r"""SAM: an LSTM with a large memory of which each head reads K rows and writes K + 1 rows in a step.
 
     $$\begin{aligned}
@@ -57,16 +58,7 @@ class SAM(AbstractCell[SAMState, Array]):
     ((13,), (2, 4))
     """
 
-    controller: Controller
-    interface: Interface  # W_p, b_p
-    input_size: int = eqx.field(static=True)
-    output_size: int = eqx.field(static=True)
-    memory_slots: int = eqx.field(static=True)  # N
-    word_size: int = eqx.field(static=True)
     heads: int = eqx.field(static=True)
-    top_k: int = eqx.field(static=True)  # K
-    access_threshold: float = eqx.field(static=True)  # delta
-    strengths: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -93,26 +85,23 @@ class SAM(AbstractCell[SAMState, Array]):
         - `strengths`: sharpen the softmax over the K rows by a learned strength.
         - `key`: for the initial parameters.
         """
-        for name, size in [
-            ("hidden_size", hidden_size),
-            ("word_size", word_size),
-            ("heads", heads),
-            ("top_k", top_k),
-        ]:
-            require(size >= 1, name, size, "1 or more", f"{name}=4")
+        require(heads >= 1, "heads", heads, "1 or more", "heads=4")
         rows = max(top_k, heads)
         wanted = f"at least top_k={top_k} rows to read and heads={heads} rows to wipe"
         require(memory_slots >= rows, "memory_slots", memory_slots, wanted, f"memory_slots={32 * rows}")
-        require(access_threshold >= 0, "access_threshold", access_threshold, "0 or more", "access_threshold=0.005")
-        controller_key, interface_key = jax.random.split(key)
-        reads, interface = heads * word_size, heads * (2 * word_size + 2 + strengths)
-        self.controller = Controller(
-            input_size, reads, hidden_size, layers=1, kind="lstm", bound=None, key=controller_key
+        super().__init__(
+            input_size,
+            hidden_size,
+            heads=heads,
+            interface_size=heads * (2 * word_size + 2 + strengths),
+            memory_slots=memory_slots,
+            word_size=word_size,
+            top_k=top_k,
+            access_threshold=access_threshold,
+            strengths=strengths,
+            key=key,
         )
-        self.interface = Interface(hidden_size, interface, bias=True, key=interface_key)
-        self.input_size, self.output_size = input_size, hidden_size + reads
-        self.memory_slots, self.word_size, self.heads, self.top_k = memory_slots, word_size, heads, top_k
-        self.access_threshold, self.strengths = access_threshold, strengths
+        self.heads = heads
 
     def init_state(self) -> SAMState:
         dtype, heads, read = self.controller.bias.dtype, self.heads, (self.heads, self.top_k)
@@ -129,9 +118,6 @@ class SAM(AbstractCell[SAMState, Array]):
             time=jnp.zeros((), jnp.int32),
         )
 
-    def drive(self, x: Float[Array, " input"]) -> Float[Array, " drive"]:
-        return self.controller.drive(x)
-
     def step(
         self, state: SAMState, drive: Float[Array, " drive"], *, key: Key = None
     ) -> tuple[SAMState, Float[Array, " output"]]:
@@ -139,7 +125,6 @@ class SAM(AbstractCell[SAMState, Array]):
         interface = self.interface(controller.output).reshape(self.heads, -1)
         keys, words, scalars = jnp.split(interface, [self.word_size, 2 * self.word_size], axis=1)
         alpha, gamma = jax.nn.sigmoid(scalars[:, :2]).T
-        strengths = oneplus(scalars[:, 2]) if self.strengths else jnp.ones_like(alpha)
 
         time = state.time + 1
         wiped = least_recent(state.last_access, time, self.heads)
@@ -148,9 +133,7 @@ class SAM(AbstractCell[SAMState, Array]):
         write_weights = alpha[:, None] * mixture
         memory = wipe_and_add(state.memory, write_rows, write_weights, words)
 
-        rows = nearest(keys, memory, self.top_k)
-        found, memory = read_rows(memory, rows)
-        weights = jax.vmap(content_weights)(keys[:, None], strengths[:, None], found)[:, 0]
+        rows, weights, found, memory = self.nearest_rows(keys, scalars, memory)
         reads = jnp.einsum("hk,hkw->hw", weights, found)
 
         accessed = jnp.concatenate([write_rows, rows], axis=1).ravel()

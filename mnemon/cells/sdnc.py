@@ -8,19 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._errors import require
-from ..memory import (
-    content_weights,
-    least_recent,
-    mark_accessed,
-    nearest,
-    oneplus,
-    read_rows,
-    sparse_links,
-    wipe_and_add,
-)
+from ..memory import least_recent, mark_accessed, read_rows, sparse_links, wipe_and_add
 from ..memory.sparse_links import SparseLinks, SparseVector
-from ._contract import AbstractCell, Key
-from ._controller import Controller, ControllerState, Interface
+from ._contract import Key
+from ._controller import ControllerState
+from ._sparse import AbstractSparse
 
 
 class SDNCState(NamedTuple):
@@ -38,7 +30,7 @@ class SDNCState(NamedTuple):
     time: Int[Array, ""]  # t
 
 
-class SDNC(AbstractCell[SDNCState, Array]):
+class SDNC(AbstractSparse[SDNCState]):
     r"""SDNC: the writes and the content reads of a SAM with the temporal links of a DNC, all of them sparse.
 
     $$\begin{aligned}
@@ -69,17 +61,8 @@ class SDNC(AbstractCell[SDNCState, Array]):
     ((13,), (2, 3), (32, 6))
     """
 
-    controller: Controller
-    interface: Interface  # W_p, b_p
-    input_size: int = eqx.field(static=True)
-    output_size: int = eqx.field(static=True)
-    memory_slots: int = eqx.field(static=True)  # N
-    word_size: int = eqx.field(static=True)
     read_heads: int = eqx.field(static=True)  # R
-    top_k: int = eqx.field(static=True)  # K
     links: int = eqx.field(static=True)  # K_L
-    access_threshold: float = eqx.field(static=True)  # delta
-    strengths: bool = eqx.field(static=True)
     link_gradients: bool = eqx.field(static=True)
 
     def __init__(
@@ -111,22 +94,21 @@ class SDNC(AbstractCell[SDNCState, Array]):
         - `link_gradients`: let gradients through the links (the paper: False).
         - `key`: for the initial parameters.
         """
-        sizes = dict(hidden_size=hidden_size, word_size=word_size, read_heads=read_heads, top_k=top_k, links=links)
-        for name, size in sizes.items():
-            require(size >= 1, name, size, "1 or more", f"{name}=4")
-        wanted = f"at least top_k={top_k} rows to read"
-        require(memory_slots >= top_k, "memory_slots", memory_slots, wanted, f"memory_slots={32 * top_k}")
-        require(access_threshold >= 0, "access_threshold", access_threshold, "0 or more", "access_threshold=0.005")
-        controller_key, interface_key = jax.random.split(key)
-        reads, interface = read_heads * word_size, word_size + 2 + read_heads * (word_size + 3 + strengths)
-        self.controller = Controller(
-            input_size, reads, hidden_size, layers=1, kind="lstm", bound=None, key=controller_key
+        require(read_heads >= 1, "read_heads", read_heads, "1 or more", "read_heads=4")
+        require(links >= 1, "links", links, "1 or more", "links=4")
+        super().__init__(
+            input_size,
+            hidden_size,
+            heads=read_heads,
+            interface_size=word_size + 2 + read_heads * (word_size + 3 + strengths),
+            memory_slots=memory_slots,
+            word_size=word_size,
+            top_k=top_k,
+            access_threshold=access_threshold,
+            strengths=strengths,
+            key=key,
         )
-        self.interface = Interface(hidden_size, interface, bias=True, key=interface_key)
-        self.input_size, self.output_size = input_size, hidden_size + reads
-        self.memory_slots, self.word_size, self.read_heads = memory_slots, word_size, read_heads
-        self.top_k, self.links, self.access_threshold = top_k, links, access_threshold
-        self.strengths, self.link_gradients = strengths, link_gradients
+        self.read_heads, self.links, self.link_gradients = read_heads, links, link_gradients
 
     def init_state(self) -> SDNCState:
         dtype, heads = self.controller.bias.dtype, self.read_heads
@@ -147,9 +129,6 @@ class SDNC(AbstractCell[SDNCState, Array]):
             time=jnp.zeros((), jnp.int32),
         )
 
-    def drive(self, x: Float[Array, " input"]) -> Float[Array, " drive"]:
-        return self.controller.drive(x)
-
     def step(
         self, state: SDNCState, drive: Float[Array, " drive"], *, key: Key = None
     ) -> tuple[SDNCState, Float[Array, " output"]]:
@@ -159,7 +138,6 @@ class SDNC(AbstractCell[SDNCState, Array]):
         keys, scalars = jnp.split(heads.reshape(self.read_heads, -1), [self.word_size], axis=1)
         alpha, gamma = jax.nn.sigmoid(write_gates)
         modes = jax.nn.softmax(scalars[:, :3], axis=1)
-        strengths = oneplus(scalars[:, 3]) if self.strengths else jnp.ones_like(scalars[:, 0])
 
         time = state.time + 1
         wiped = least_recent(state.last_access, time, 1)
@@ -172,9 +150,7 @@ class SDNC(AbstractCell[SDNCState, Array]):
         precedence = sparse_links.update_precedence(state.precedence, linked)
         forward, backward, links = sparse_links.follow(links, state.read)
 
-        rows = nearest(keys, memory, self.top_k)
-        found, memory = read_rows(memory, rows)
-        content = jax.vmap(content_weights)(keys[:, None], strengths[:, None], found)[:, 0]
+        rows, content, _, memory = self.nearest_rows(keys, scalars, memory)
         candidates = SparseVector(
             jnp.concatenate([backward.rows, rows, forward.rows], axis=1),
             jnp.concatenate(

@@ -80,12 +80,12 @@ class TARDIS(AbstractCell[TARDISState, Array]):
     micro_weights: Float[Array, "hidden word"]  # W_m
     output_weights: Float[Array, "hidden_and_read output"] | None  # W_g
     output_bias: Float[Array, " output"] | None  # b_g
+    temperature: Fixed | None  # of the Gumbel-softmax, if it is given
+    gate_temperature: Fixed
     input_size: int = eqx.field(static=True)
     output_size: int = eqx.field(static=True)
     estimator: Literal["gumbel", "reinforce"] = eqx.field(static=True)
-    temperature: float | None = eqx.field(static=True)
     reset_gates: bool = eqx.field(static=True)
-    gate_temperature: float = eqx.field(static=True)
     usage: Literal["normalised", "softmax"] = eqx.field(static=True)
     last_read_penalty: float = eqx.field(static=True)
     write_gradient: bool = eqx.field(static=True)
@@ -118,9 +118,9 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         - `word_size`: size of a micro-state, less than `hidden_size`.
         - `addressing_size`: hidden size of the network that chooses a slot.
         - `estimator`: how the choice of a slot is learned.
-        - `temperature`: of the Gumbel-softmax, instead of a learned one (the authors' code: 1).
+        - `temperature`: of the Gumbel-softmax, instead of a learned one (the authors' code: 1); a schedule can set it.
         - `reset_gates`: the gates alpha and beta; without them both are 1.
-        - `gate_temperature`: temperature of these gates.
+        - `gate_temperature`: temperature of these gates; a schedule can set it.
         - `usage`: how read counts are normalised (the authors' code: softmax).
         - `last_read_penalty`: taken off the logit of the slot read last (the authors' code: 0).
         - `write_gradient`: gradients reach the choice through the write too (the authors' code: True).
@@ -154,9 +154,11 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         fusion, both = output == "fusion", hidden_size + read_size
         self.output_weights = glorot_normal(keys[9], both, hidden_size) if fusion else None
         self.output_bias = jnp.zeros((hidden_size,)) if fusion else None
+        given = estimator == "gumbel" and temperature is not None
+        self.temperature = Fixed(jnp.asarray(temperature, float), "temperature") if given else None
+        self.gate_temperature = Fixed(jnp.asarray(gate_temperature, float), "gate_temperature")
         self.input_size, self.output_size = input_size, hidden_size
-        self.estimator, self.temperature, self.write_gradient = estimator, temperature, write_gradient
-        self.reset_gates, self.gate_temperature = reset_gates, gate_temperature
+        self.estimator, self.write_gradient, self.reset_gates = estimator, write_gradient, reset_gates
         self.usage, self.last_read_penalty = usage, last_read_penalty
 
     def init_state(self) -> TARDISState:
@@ -213,12 +215,10 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         centred = state.read_counts - jnp.mean(state.read_counts)
         return centred * jax.lax.rsqrt(jnp.mean(centred**2) + _USAGE_EPSILON)
 
-    def _inverse_temperature(self, hidden: Float[Array, " hidden"]) -> float | Float[Array, ""] | None:
+    def _inverse_temperature(self, hidden: Float[Array, " hidden"]) -> Float[Array, ""] | None:
         if self.temperature_weights is not None and self.temperature_bias is not None:
             return oneplus(hidden @ self.temperature_weights + self.temperature_bias)
-        if self.estimator == "gumbel" and self.temperature is not None:
-            return 1.0 / self.temperature
-        return None
+        return None if self.temperature is None else 1.0 / self.temperature.value
 
     def _control(
         self,
@@ -235,7 +235,7 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         f, i, o = jnp.split(jax.nn.sigmoid(total[: 3 * n]), 3)
         reset = jnp.ones_like(total[-2:])
         if self.reset_gates:
-            reset = gumbel_sigmoid(key, total[-2:], self.gate_temperature)
+            reset = gumbel_sigmoid(key, total[-2:], self.gate_temperature.value)
         past, new, memory = (part[3 * n : 4 * n] for part in (from_hidden, from_input, from_read))
         cell = f * state.cell + i * jnp.tanh(reset[0] * past + new + reset[1] * memory)
         return o * jnp.tanh(cell), cell, reset

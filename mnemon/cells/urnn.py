@@ -8,19 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float, Int, PRNGKeyArray
 
-from .._errors import require
-from ._complex import complex_modrelu, real_form
-from ._contract import AbstractCell, Key
-from ._init import glorot_uniform, uniform
-
-MODULUS_EPS = 1e-5
-
-
-class ComplexState(NamedTuple):
-    """What a network with a complex state carries."""
-
-    real: Float[Array, " hidden"]  # Re h_t
-    imaginary: Float[Array, " hidden"]  # Im h_t
+from ._complex import real_form
+from ._contract import Key
+from ._init import uniform
+from ._unitary import AbstractUnitary, ComplexState
 
 
 class Factors(NamedTuple):
@@ -30,7 +21,7 @@ class Factors(NamedTuple):
     mirrors: Complex[Array, "2 hidden"]  # of R_1 and R_2, of length 1
 
 
-class URNN(AbstractCell[ComplexState, Array]):
+class URNN(AbstractUnitary):
     r"""uRNN: the recurrent matrix is a product of simple unitary factors.
 
     $$\begin{aligned}
@@ -55,15 +46,10 @@ class URNN(AbstractCell[ComplexState, Array]):
     ((5,), (10,))
     """
 
-    input_weights: Float[Array, "input two_hidden"]  # V, as Re V | Im V
     angles: Float[Array, "3 hidden"]  # of the entries of D_1, D_2, D_3
     reflections: Float[Array, "2 2 hidden"]  # Re v, Im v of R_1 and R_2
     permutation: Int[Array, " hidden"]  # Pi
-    bias: Float[Array, " hidden"]  # b
-    initial: Float[Array, "2 hidden"]  # Re h_0, Im h_0
     factors: Factors | None  # once prepared
-    input_size: int = eqx.field(static=True)
-    output_size: int = eqx.field(static=True)
 
     def __init__(self, input_size: int, hidden_size: int, *, key: PRNGKeyArray):
         """**Arguments:**
@@ -72,16 +58,12 @@ class URNN(AbstractCell[ComplexState, Array]):
         - `hidden_size`: number n of complex units; the output is twice as large.
         - `key`: for the initial parameters.
         """
-        require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
         keys = jax.random.split(key, 6)
-        self.input_weights = glorot_uniform(keys[0], input_size, 2 * hidden_size)
+        super().__init__(input_size, hidden_size, input_key=keys[0], bias_key=keys[4], initial_key=keys[5])
         self.angles = uniform(keys[1], (3, hidden_size), math.pi)
         self.reflections = uniform(keys[2], (2, 2, hidden_size), (6.0 / (2 + 2 * hidden_size)) ** 0.5)
         self.permutation = jax.random.permutation(keys[3], hidden_size)
-        self.bias = uniform(keys[4], (hidden_size,), 0.01)
-        self.initial = uniform(keys[5], (2, hidden_size), (3.0 / (2 * hidden_size)) ** 0.5)
         self.factors = None
-        self.input_size, self.output_size = input_size, 2 * hidden_size
 
     def prepare(self) -> "URNN":
         return eqx.tree_at(lambda cell: cell.factors, self, self._factors(), is_leaf=lambda x: x is None)
@@ -104,20 +86,12 @@ class URNN(AbstractCell[ComplexState, Array]):
         rows = jax.vmap(lambda h: self._transition(factors, h))(jnp.eye(self.bias.size, dtype=factors.phases.dtype))
         return (real_form(rows),)
 
-    def init_state(self) -> ComplexState:
-        return ComplexState(*self.initial)
-
-    def drive(self, x: Float[Array, " input"]) -> Float[Array, " two_hidden"]:
-        return x @ self.input_weights
-
     def step(
         self, state: ComplexState, drive: Float[Array, " two_hidden"], *, key: Key = None
     ) -> tuple[ComplexState, Float[Array, " two_hidden"]]:
         factors = self._factors() if self.factors is None else self.factors
-        z = self._transition(factors, jax.lax.complex(*state)) + jax.lax.complex(*jnp.split(drive, 2))
-        hidden = complex_modrelu(z, self.bias, MODULUS_EPS)
-        state = ComplexState(hidden.real, hidden.imag)
-        return state, jnp.concatenate(state)
+        turned = self._transition(factors, jax.lax.complex(*state))
+        return self.activated(turned + jax.lax.complex(*jnp.split(drive, 2)))
 
 
 def _reflect(mirror: Complex[Array, " hidden"], z: Complex[Array, " hidden"]) -> Complex[Array, " hidden"]:

@@ -64,7 +64,8 @@ def read_archive(path: Path, folder: str) -> dict[str, str]:
     # One pass: archives compressed as a whole are slow to jump about in.
     with tarfile.open(path) as archive:
         members = [m for m in archive if m.isfile() and Path(m.name).parent.name == folder and m.name.endswith(".txt")]
-        return {Path(m.name).name: io.TextIOWrapper(archive.extractfile(m), "utf-8").read() for m in members}  # type: ignore[arg-type]
+        files = [(Path(member.name).name, archive.extractfile(member)) for member in members]
+        return {name: io.TextIOWrapper(file, "utf-8").read() for name, file in files if file is not None}
 
 
 def read_idx(path: Path) -> np.ndarray:

@@ -8,3 +8,4 @@ from ._contract import Training as Training
 from ._registry import EXPERIMENTS as EXPERIMENTS
 from ._registry import get_experiment as get_experiment
 from ._runner import reproduce as reproduce
+from ._runner import run_experiment as run_experiment

@@ -1,9 +1,10 @@
 """What an experiment is: a grid of arms, the published numbers beside it, and presets of different cost."""
 
 import dataclasses
+import statistics
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from ..model import Model
 from ..tasks import make_task
@@ -29,19 +30,26 @@ class Score:
 
     metric: str
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    episodes: int = 1000
+    episodes: int | None = 1000  # None: all that the task has
     batch: int = 100
+    unit: Literal["", "%", "% wrong"] = ""  # as it is, as a percentage, or the percentage that is left to 100
+    of: Literal["task", "parts", "failed parts"] = "task"  # the mean over the task's parts, or how many are not solved
 
-    def of(self, model: Model, config: RunConfig) -> float:
+    def measure(self, model: Model, config: RunConfig) -> float:
         """The score of a network that was trained as `config` says."""
         task = make_task(config.task, **{**config.task_options, **self.options})
-        return evaluate(model, task, episodes=self.episodes, batch=self.batch)[self.metric]
+        tasks = [task] if self.of == "task" or not task.parts else list(task.parts.values())
+        metrics = [evaluate(model, part, episodes=self.episodes, batch=self.batch) for part in tasks]
+        if self.of == "failed parts":
+            return float(sum(not part.solved(values) for part, values in zip(tasks, metrics, strict=True)))
+        value = statistics.mean(values[self.metric] for values in metrics)
+        return {"": value, "%": 100.0 * value, "% wrong": 100.0 * (1.0 - value)}[self.unit]
 
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """A training run. Its result has the learning curve, whether and when it solved the task, the last metrics, and
-    the scores that are wanted after it."""
+    """A training run. Its result has the learning curve, whether and when it solved the task (the first record that
+    counts as a solution, or the last lesson passed), the last metrics, and the scores that are wanted after it."""
 
     config: RunConfig
     scores: Mapping[str, Score] = dataclasses.field(default_factory=dict)
@@ -49,15 +57,18 @@ class Training:
     def run(self, seed: int, folder: Path) -> dict[str, Any]:
         config = dataclasses.replace(self.config, seed=seed)
         result = train_run(config, folder, resume=True, report=lambda message: None)
-        task = config.make_task()
-        solved_at = next((record["step"] for record in result.records if task.solved(record)), None)
+        if config.lessons is None:
+            task = config.make_task()
+            solved_at = next((record["step"] for record in result.records if task.solved(record)), None)
+        else:
+            solved_at = result.update if result.solved else None
         return {
             "updates": result.update,
             "solved": solved_at is not None,
             "steps_to_solve": solved_at,
             "last": result.records[-1] if result.records else {},
             "curve": thin_curve(result.records),
-            "scores": {name: score.of(result.model, config) for name, score in self.scores.items()},
+            "scores": {name: score.measure(result.model, config) for name, score in self.scores.items()},
             "seconds": round(result.seconds, 1),
         }
 
@@ -82,7 +93,13 @@ class Arm:
     name: str
     job: Job
     published: str = "–"  # the published number or finding for this row
-    seeds: int | None = None  # at most so many, where a row is too costly for all seeds of the preset
+    numbers: Mapping[str, float] = dataclasses.field(default_factory=dict)  # published numbers by score
+    # The panel of the figure that it is in; the name of the arm begins with it.
+    group: str = ""
+    # The experiment that the run belongs to, where several show the same runs: none is made twice.
+    home: str | None = None
+    # At most so many seeds, where the arm is too costly for all those of the preset.
+    seeds: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,8 +108,17 @@ class Preset:
 
     arms: tuple[Arm, ...]
     seeds: int
-    cost: str  # measured on two cores
+    cost: str | None  # as measured on two cores; None: not measured
     note: str  # how it differs from the publication
+
+
+def borrow(experiment: "Experiment", preset: str, wanted: Callable[[str], bool] = lambda name: True) -> tuple[Arm, ...]:
+    """Arms of another experiment, whose runs serve both."""
+    return tuple(
+        dataclasses.replace(arm, home=arm.home or experiment.id)
+        for arm in experiment.presets[preset].arms
+        if wanted(arm.name)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,8 +130,7 @@ class Experiment:
     shows: str
     published: str
     presets: Mapping[str, Preset]
-    # The experiment whose runs these are, where several figures show the same runs.
-    runs_of: str | None = None
+    curves: tuple[str, ...] = ("loss",)  # what the learning curves are drawn of
     # From the stored results of a preset to the rows of its table, and to its chart (an Altair chart; its file imports
     # Altair only there). Without them: measured beside published, and the learning curves.
     table: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None

@@ -1,11 +1,13 @@
 """The table and the picture of stored results."""
 
+import statistics
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import polars as pl
 
+from .._errors import MnemonError
 from .._files import write_atomically
 from ..report.charts import Chart, themed
 from ..report.files import markdown_table, save_chart, save_table
@@ -19,14 +21,19 @@ def write_report(name: str, results: Path) -> list[Path]:
     folder = results / name
     written: list[Path] = []
     for preset, content in read_results(results, name).items():
+        done = {arm: about for arm, about in content["arms"].items() if about["seeds"]}
+        missing = [arm for arm in content["arms"] if arm not in done]
+        content["arms"] = done
+        if not done:
+            raise MnemonError(f"{folder / preset}.json holds no results; make them with `mnemon reproduce {name}`")
         rows = (experiment.table or result_rows)(content)
         written += save_table(rows, folder, preset)
-        written += save_chart(themed((experiment.draw or curves_chart)(content)), folder, preset)
-        write_atomically(folder / f"{preset}.md", _markdown(content, rows))
+        written += save_chart(themed((experiment.draw or default_chart)(content)), folder, preset)
+        write_atomically(folder / f"{preset}.md", _markdown(content, rows, missing))
     return written
 
 
-def _markdown(content: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+def _markdown(content: dict[str, Any], rows: list[dict[str, Any]], missing: list[str]) -> str:
     source = content["provenance"]
     lines = [
         f"# {content['id']}, preset {content['preset']}",
@@ -39,6 +46,7 @@ def _markdown(content: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         f"![curves]({content['preset']}.svg)",
         "",
         markdown_table(rows),
+        *([f"Not run: {', '.join(missing)}.", ""] if missing else []),
         f"Made by `{source['command']}` at commit `{source['commit']}` on {source['machine']}, "
         + ", ".join(f"{name} {version}" for name, version in source["versions"].items())
         + f", {source['date']}.",
@@ -46,17 +54,65 @@ def _markdown(content: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def default_chart(content: dict[str, Any]) -> Chart:
+    """What was measured beside what is published, where there are scores; then the learning curves."""
+    metrics = content.get("curves", ["loss"])
+    drawn = {metric for arm in content["arms"].values() for r in arm["seeds"].values() for metric in r.get("curve", {})}
+    charts = [scores_chart(content)] if _score_names(content) else []
+    charts += [curves_chart(content, metric) for metric in metrics if metric in drawn]
+    return alt.vconcat(*charts).resolve_scale(color="shared" if len(metrics) > 1 else "independent")
+
+
+def _score_names(content: dict[str, Any]) -> list[str]:
+    seeds = [result for arm in content["arms"].values() for result in arm["seeds"].values()]
+    return list(dict.fromkeys(name for result in seeds for name in result.get("scores", {})))
+
+
+def scores_chart(content: dict[str, Any]) -> Chart:
+    """A panel for each score: a point for each arm at the median, a line over the seeds, a diamond at the published."""
+    panels = []
+    for score in _score_names(content):
+        rows: list[dict[str, Any]] = []
+        for name, arm in content["arms"].items():
+            values = [result["scores"][score] for result in arm["seeds"].values() if score in result.get("scores", {})]
+            measured = {"median": statistics.median(values), "low": min(values), "high": max(values)} if values else {}
+            number = arm.get("numbers", {}).get(score)
+            if values:
+                rows.append({"arm": name, **measured, "published": None if number is None else float(number)})
+        data = pl.DataFrame(rows, schema_overrides={"published": pl.Float64})
+        y = alt.Y("arm:N", title=None, sort=None, axis=alt.Axis(labelLimit=240))
+        scale = alt.Scale(zero=False, padding=12)
+        base = alt.Chart(data, title=score).properties(width=260, height=alt.Step(18))
+        spread = base.mark_rule(strokeWidth=2, color="#4c78a8").encode(
+            x=alt.X("low:Q", title=None, scale=scale), x2="high:Q", y=y
+        )
+        point = base.mark_point(filled=True, size=55, color="#4c78a8").encode(x=alt.X("median:Q", scale=scale), y=y)
+        mark = base.mark_point(shape="diamond", size=70, color="#e45756", strokeWidth=2)
+        published = mark.encode(x=alt.X("published:Q", scale=scale), y=y)
+        panels.append(spread + point + published)
+    title = alt.TitleParams("measured (blue: median and range over seeds) and published (red)", fontSize=12)
+    return alt.concat(*panels, columns=2, title=title)
+
+
 def curves_chart(content: dict[str, Any], metric: str = "loss") -> Chart:
-    """The learning curve of each arm: the median over seeds, and a band from the least to the largest."""
+    """The learning curve of each arm: the median over seeds, a band from the least to the largest, a panel a group."""
+    groups = list(dict.fromkeys(arm.get("group", "") for arm in content["arms"].values()))
+    return alt.hconcat(*(_curves_panel(content, metric, group) for group in groups))
+
+
+def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
+    arms = {name: arm for name, arm in content["arms"].items() if arm.get("group", "") == group}
     frames = []
-    for name, arm in content["arms"].items():
-        for seed, result in arm["seeds"].items():
-            curve = result.get("curve") or {}
-            if curve:
-                frame = pl.DataFrame(
-                    {"step": [float(s) for s in curve["step"]], metric: [float(v) for v in curve[metric]]}
-                )
-                frames.append(frame.with_columns(arm=pl.lit(name), seed=pl.lit(seed)))
+    for name, arm in arms.items():
+        curves = [c for result in arm["seeds"].values() if metric in (c := result.get("curve") or {})]
+        longest = max((curve["step"] for curve in curves), key=lambda steps: steps[-1], default=[])
+        label = name.removeprefix(f"{group}-") if group else name
+        for curve in curves:
+            # A run that ended early, solved, stays where it was: else the median would be that of the others alone.
+            after = [step for step in longest if step > curve["step"][-1]]
+            steps, values = [*curve["step"], *after], [*curve[metric], *[curve[metric][-1]] * len(after)]
+            frame = pl.DataFrame({"step": [float(s) for s in steps], metric: [float(v) for v in values]})
+            frames.append(frame.with_columns(arm=pl.lit(label)))
     data = pl.concat(frames)
     # Seeds may have been cut into other windows: bring them to one grid first.
     width = max(float(data["step"].max()) / 120, 1.0)  # pyright: ignore[reportArgumentType]
@@ -70,16 +126,27 @@ def curves_chart(content: dict[str, Any], metric: str = "loss") -> Chart:
         )
         .sort("arm", "updates")
     )
-    baseline = max((arm.get("baseline", 0.0) for arm in content["arms"].values()), default=0.0)
-    top = 1.5 * baseline if baseline else None
-    scale = alt.Scale(domain=[0, top], clamp=True) if top else alt.Scale(zero=True)
+    # The loss without a memory is the level of reference; other curves have none.
+    baseline = max((arm.get("baseline", 0.0) for arm in arms.values()), default=0.0) if metric == "loss" else 0.0
+    scale = alt.Scale(domain=[0, 1.5 * baseline], clamp=True) if baseline else alt.Scale(zero=False)
     x = alt.X("updates:Q", axis=alt.Axis(format="~s"))
-    color = alt.Color("arm:N", title=None, scale=alt.Scale(scheme="tableau10"))
+    names = data["arm"].unique(maintain_order=True).to_list()
+    scheme = "tableau10" if len(names) <= 10 else "tableau20"
+    legend = alt.Legend(title=None, symbolOpacity=1)
+    color = alt.Color("arm:N", scale=alt.Scale(scheme=scheme), legend=legend)
     band = (
         alt.Chart(data)
         .mark_area(opacity=0.18)
-        .encode(x, y=alt.Y("low:Q", scale=scale, title=metric), y2="high:Q", color=color)
+        .encode(x, y=alt.Y("low:Q", scale=scale, title=metric.replace("_", " ")), y2="high:Q", color=color)
     )
-    line = alt.Chart(data).mark_line(strokeWidth=2).encode(x, y=alt.Y("median:Q", scale=scale), color=color)
-    rule = alt.Chart(pl.DataFrame({"y": [baseline]})).mark_rule(strokeDash=[5, 4], color="#888").encode(y="y:Q")
-    return (rule + band + line).properties(width=560, height=300, title=content["source"])
+    # One record is no line.
+    line = (
+        alt.Chart(data)
+        .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=12))
+        .encode(x, y=alt.Y("median:Q", scale=scale), color=color)
+    )
+    layers = [band, line]
+    if baseline:
+        level = alt.Chart(pl.DataFrame({"y": [baseline]}))
+        layers.insert(0, level.mark_rule(strokeDash=[5, 4], color="#888").encode(y="y:Q"))
+    return alt.layer(*layers).properties(width=400 if group else 560, height=280, title=group or content["source"])

@@ -14,17 +14,22 @@ from ..cells import count_parameters
 from ._contract import Experiment, Training
 
 
-def write_results(experiment: Experiment, preset: str, seeds: int, folder: Path, results: Path) -> Path:
+def write_results(experiment: Experiment, preset: str, seeds: int, runs: Path, results: Path) -> Path:
     """Collect all finished jobs in `results/ID/PRESET.json`."""
-    from ._runner import read_result
+    from ._runner import job_folder, read_result
 
     grid = experiment.presets[preset]
     arms = {}
     for arm in grid.arms:
-        found = {str(seed): read_result(folder, arm.name, seed) for seed in range(seeds)}
+        found = {str(seed): read_result(job_folder(runs, experiment, preset, arm, seed)) for seed in range(seeds)}
         done = {seed: result for seed, result in found.items() if result is not None}
-        about: dict[str, Any] = {"published": arm.published, "seeds": done}
-        if isinstance(arm.job, Training):
+        about: dict[str, Any] = {
+            "published": arm.published,
+            "numbers": dict(arm.numbers),
+            "group": arm.group,
+            "seeds": done,
+        }
+        if done and isinstance(arm.job, Training):
             config = arm.job.config
             about["parameters"] = count_parameters(eqx.filter_eval_shape(config.make_model))
             about["baseline"] = config.make_task().chance["loss"]
@@ -36,6 +41,7 @@ def write_results(experiment: Experiment, preset: str, seeds: int, folder: Path,
         "published": experiment.published,
         "preset": preset,
         "note": grid.note,
+        "curves": list(experiment.curves),
         "provenance": provenance(),
         "arms": arms,
     }
@@ -58,11 +64,12 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
     """One row for each arm of a result: measured beside published, with the spread over seeds."""
     rows = []
     # Every row has the columns of all.
-    scores = list(
-        dict.fromkeys(s for arm in content["arms"].values() for r in arm["seeds"].values() for s in r.get("scores", {}))
-    )
-    for name, arm in content["arms"].items():
+    arms = content["arms"]
+    scores = dict.fromkeys(s for arm in arms.values() for r in arm["seeds"].values() for s in r.get("scores", {}))
+    known = {score for arm in arms.values() for score in arm.get("numbers", {})}
+    for name, arm in arms.items():
         done = list(arm["seeds"].values())
+        numbers = arm.get("numbers", {})
         steps = [result["steps_to_solve"] for result in done if result.get("solved")]
         losses = [result["last"]["loss"] for result in done if result.get("last")]
         rows.append(
@@ -74,8 +81,13 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
                 "updates to solve (median, range)": _spread([float(step) for step in steps], "{:,.0f}"),
                 "last loss (median, range)": _spread(losses, "{:.4f}"),
                 **{
-                    score: _spread([r["scores"][score] for r in done if score in r.get("scores", {})], "{:.4g}")
+                    column: value
                     for score in scores
+                    for column, value in (
+                        (score, _spread([r["scores"][score] for r in done if score in r.get("scores", {})], "{:.4g}")),
+                        (f"{score}, published", f"{numbers[score]:g}" if score in numbers else "–"),
+                    )
+                    if column in scores or score in known
                 },
                 "without a memory": f"{arm['baseline']:.4f}" if "baseline" in arm else "–",
                 "updates": f"{max((result['updates'] for result in done), default=0):,}",

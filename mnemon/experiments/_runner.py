@@ -1,20 +1,32 @@
-"""Run the grid of an experiment in processes of their own; go on where it was interrupted."""
+"""Run the grid of an experiment in processes of their own or on a Ray cluster; go on where it was interrupted."""
 
+import contextlib
 import json
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from .._errors import BadValue, require
+from .._errors import BadValue, MnemonError, require
 from .._files import write_atomically
-from ._contract import Experiment, Preset
+from ..training import Interrupted
+from ._contract import Arm, Experiment, Job, Preset
 from ._registry import get_experiment
 from ._results import write_results
 
 RESULT_FILE = "result.json"
+
+
+class Waiting(NamedTuple):
+    """A job that is not done."""
+
+    name: str  # for people
+    job: Job
+    seed: int
+    folder: Path
 
 
 def get_preset(experiment: Experiment, name: str) -> Preset:
@@ -31,61 +43,142 @@ def reproduce(
     *,
     seeds: int | None = None,
     jobs: int = 1,
+    only: Sequence[str] = (),
+    on: str = "processes",
     runs: Path = Path("runs"),
     results: Path = Path("results"),
     report: Callable[[str], None] = print,
 ) -> Path:
-    """Run what is not done yet, `jobs` at a time, and write the results of all that is done."""
-    experiment = get_experiment(name)
+    """Run what is not done yet, `jobs` at a time, and write the results of all that is done.
+
+    `only` names arms by parts of their names. `on` is `processes` of this machine, `ray` for a cluster that is started
+    here (or that of `RAY_ADDRESS`), or `ray://address`; the nodes of a cluster must see the folder of the runs under
+    the same path.
+    """
+    return run_experiment(
+        get_experiment(name),
+        preset,
+        seeds=seeds,
+        jobs=jobs,
+        only=only,
+        on=on,
+        runs=runs,
+        results=results,
+        report=report,
+    )
+
+
+def run_experiment(
+    experiment: Experiment,
+    preset: str,
+    *,
+    seeds: int | None = None,
+    jobs: int = 1,
+    only: Sequence[str] = (),
+    on: str = "processes",
+    runs: Path,
+    results: Path,
+    report: Callable[[str], None] = print,
+) -> Path:
+    """[`reproduce`][mnemon.experiments.reproduce] for an experiment that need not be registered."""
     grid = get_preset(experiment, preset)
     count = grid.seeds if seeds is None else seeds
     require(count >= 1, "seeds", count, "at least one seed", "--seeds 3")
     require(jobs >= 1, "jobs", jobs, "at least one process", "--jobs 2")
-    folder = runs / (experiment.runs_of or name) / preset
-    wanted = [
-        (arm.name, seed)
+    require(on == "processes" or on == "ray" or on.startswith("ray://"), "on", on, "processes or Ray", "--on ray")
+    arms = [arm for arm in grid.arms if not only or any(part in arm.name for part in only)]
+    names = ", ".join(arm.name for arm in grid.arms)
+    require(bool(arms), "only", " ".join(only), f"a part of a name among {names}", f"--only {grid.arms[0].name}")
+    found = [
+        (arm, seed, job_folder(runs, experiment, preset, arm, seed))
         for seed in range(count)
-        for arm in grid.arms
+        for arm in arms
         if arm.seeds is None or seed < arm.seeds or seeds is not None
     ]
-    waiting = [(arm, seed) for arm, seed in wanted if not _done(folder, arm, seed)]
-    report(f"{name} {preset}: {len(wanted) - len(waiting)} of {len(wanted)} done")
+    waiting = [
+        Waiting(f"{arm.name} seed {seed}", arm.job, seed, folder.absolute())
+        for arm, seed, folder in found
+        if not (folder / RESULT_FILE).exists()
+    ]
+    report(f"{experiment.id} {preset}: {len(found) - len(waiting)} of {len(found)} done")
     if waiting:
-        _one_thread_each(jobs)
-        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-            futures = {pool.submit(_do, name, preset, arm, seed, folder): (arm, seed) for arm, seed in waiting}
-            for future in as_completed(futures):
-                arm, seed = futures[future]
-                future.result()
-                report(f"{arm} seed {seed} done")
-    return write_results(experiment, preset, count, folder, results)
+        if on == "processes":
+            done = _in_processes(waiting, jobs)
+        else:
+            from ._ray import on_ray
+
+            done = on_ray(waiting, jobs, None if on == "ray" else on)
+        for name in done:
+            report(f"{name} done")
+    return write_results(experiment, preset, count, runs, results)
 
 
-def job_folder(folder: Path, arm: str, seed: int) -> Path:
+def job_folder(runs: Path, experiment: Experiment, preset: str, arm: Arm, seed: int) -> Path:
     """Where one job works."""
-    return folder / f"{arm}-seed{seed}"
+    return runs / (arm.home or experiment.id) / preset / f"{arm.name}-seed{seed}"
 
 
-def read_result(folder: Path, arm: str, seed: int) -> dict[str, Any] | None:
+def read_result(folder: Path) -> dict[str, Any] | None:
     """The result of a job, if it is done."""
-    path = job_folder(folder, arm, seed) / RESULT_FILE
+    path = folder / RESULT_FILE
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def _done(folder: Path, arm: str, seed: int) -> bool:
-    return (job_folder(folder, arm, seed) / RESULT_FILE).exists()
+def do(waiting: Waiting) -> str:
+    """One job, in a process of its own. Whoever else has begun it is waited for; what is done is not done again."""
+    folder = waiting.folder
+    with _lock(folder.with_name(f"{folder.name}.lock")):
+        if read_result(folder) is None:
+            try:
+                result = waiting.job.run(waiting.seed, folder)
+            except Interrupted:
+                raise
+            except MnemonError as error:  # in a form that every process understands
+                raise MnemonError(f"{waiting.name}: {error}") from None
+            write_atomically(folder / RESULT_FILE, json.dumps(result))
+    return waiting.name
 
 
-def _do(name: str, preset: str, arm_name: str, seed: int, folder: Path) -> None:
-    """One job, in a process of its own."""
-    arm = next(arm for arm in get_experiment(name).presets[preset].arms if arm.name == arm_name)
-    own = job_folder(folder, arm_name, seed)
-    result = arm.job.run(seed, own)
-    write_atomically(own / RESULT_FILE, json.dumps(result))
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """A lock that its process, however it ends, lets go."""
+    import fcntl
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
-def _one_thread_each(jobs: int) -> None:
+def _in_processes(waiting: list[Waiting], jobs: int) -> Iterator[str]:
+    context = multiprocessing.get_context("spawn")
+    with environment(thread_flags(jobs)), ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        futures = [pool.submit(do, job) for job in waiting]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BrokenProcessPool as error:
+            raise MnemonError(
+                "a process was killed, perhaps for want of memory; the same command goes on with what is left"
+            ) from error
+
+
+def thread_flags(jobs: int) -> dict[str, str]:
     """Several processes on few cores only get in each other's way if each of them uses all cores."""
-    if jobs > 1:
-        flags = os.environ.get("XLA_FLAGS", "")
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    flags = os.environ.get("XLA_FLAGS", "")
+    return {"XLA_FLAGS": f"{flags} --xla_cpu_multi_thread_eigen=false".strip()} if jobs > 1 else {}
+
+
+@contextlib.contextmanager
+def environment(values: dict[str, str]) -> Iterator[None]:
+    """Environment variables for the processes that are started in between."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -48,7 +48,7 @@ def draw(content: dict[str, Any]) -> Any:
     )
 
 
-def _preset(units: tuple[int, ...], tasks: tuple[int, ...], seconds: float, cost: str, note: str) -> Preset:
+def _preset(units: tuple[int, ...], tasks: tuple[int, ...], seconds: float, cost: str | None, note: str) -> Preset:
     arms = tuple(Arm(f"lstm-{size}", GemMeasurement(size, tasks, seconds), "new") for size in units)
     return Preset(arms, 1, cost, note)
 
@@ -59,13 +59,9 @@ EXPERIMENT = Experiment(
     shows="time of an update with GEM, in plain updates, and its memory, over the number of earlier tasks on copy",
     published="nothing; the thesis names the cost of GEM as work to come",
     presets={
-        "smoke": _preset((16,), (1, 3), 0.3, "not measured on a quiet machine", "16 units, up to 3 tasks"),
-        "laptop": _preset(
-            (64, 128, 256), (1, 2, 5, 10, 19), 4.0, "not measured on a quiet machine", "three sizes, up to 19 tasks"
-        ),
-        "paper": _preset(
-            (64, 128, 256, 512), (1, 2, 5, 10, 15, 19), 10.0, "not measured", "four sizes, up to 19 tasks"
-        ),
+        "smoke": _preset((16,), (1, 3), 0.3, None, "16 units, up to 3 tasks"),
+        "laptop": _preset((64, 128, 256), (1, 2, 5, 10, 19), 4.0, None, "three sizes, up to 19 tasks"),
+        "paper": _preset((64, 128, 256, 512), (1, 2, 5, 10, 15, 19), 10.0, None, "four sizes, up to 19 tasks"),
     },
     table=table,
     draw=draw,

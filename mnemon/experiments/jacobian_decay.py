@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import CELLS
-from ..lens.jacobian import differentiable_parts, jacobian_flow
+from ..lens import differentiable_parts, jacobian_flow
 from ..lens.trace import trace
 from ..training.runs import RunConfig, open_run
 from ._contract import Arm, Experiment, Preset, Training
@@ -43,7 +43,7 @@ class JacobianDecay:
         }
 
 
-def _preset(cells: list[str], delay: int, steps: int, seeds: int, cost: str, note: str) -> Preset:
+def _preset(cells: list[str], delay: int, steps: int, seeds: int, cost: str | None, note: str) -> Preset:
     arms = tuple(
         Arm(f"{cell}-{updates}", JacobianDecay(RunConfig("copying", cell, {"delay": delay}, steps=updates)), "new")
         for cell in cells
@@ -112,9 +112,9 @@ EXPERIMENT = Experiment(
     shows="how far each registered cell carries a gradient, untrained and after training on copying memory",
     published="nowhere: none of the papers has this picture",
     presets={
-        "smoke": _preset(["rnn", "nru"], 5, 20, 1, "30 s", "2 cells, T = 5, 20 updates: shows only that it runs"),
-        "laptop": _preset(list(CELLS), 30, 3_000, 1, "about 60 minutes", "T = 30, 3,000 updates"),
-        "paper": _preset(list(CELLS), 100, 30_000, 3, "about 20 hours", "T = 100, 30,000 updates"),
+        "smoke": _preset(["rnn", "nru"], 5, 20, 1, None, "2 cells, T = 5, 20 updates: shows only that it runs"),
+        "laptop": _preset(list(CELLS), 30, 3_000, 1, None, "T = 30, 3,000 updates"),
+        "paper": _preset(list(CELLS), 100, 30_000, 3, None, "T = 100, 30,000 updates"),
     },
     table=table,
     draw=draw,

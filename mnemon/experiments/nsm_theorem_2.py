@@ -35,7 +35,7 @@ class Chances:
         }
 
 
-def _preset(steps: tuple[int, ...], samples: int, seeds: int, cost: str, note: str) -> Preset:
+def _preset(steps: tuple[int, ...], samples: int, seeds: int, cost: str | None, note: str) -> Preset:
     published = "many < one for small 1/gamma^T"
     return Preset(tuple(Arm(f"T{n}", Chances(n, samples), published) for n in steps), seeds, cost, note)
 

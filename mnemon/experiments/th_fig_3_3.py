@@ -37,7 +37,7 @@ class MemoryPaths:
         }
 
 
-def _preset(simulations: int, seeds: int, cost: str, note: str) -> Preset:
+def _preset(simulations: int, seeds: int, cost: str | None, note: str) -> Preset:
     arms = tuple(
         Arm(network, MemoryPaths(network, 200, 50, simulations), "T/k - 1 = 3 at the end")
         for network in ("tardis", "umann")

@@ -37,7 +37,7 @@ PUBLISHED = {
 }
 
 
-def _preset(slots: tuple[int, ...], simulations: int, seeds: int, cost: str, note: str) -> Preset:
+def _preset(slots: tuple[int, ...], simulations: int, seeds: int, cost: str | None, note: str) -> Preset:
     arms = tuple(Arm(name, PathSimulation(name, slots, simulations), PUBLISHED[name]) for name in KINDS)
     return Preset(arms, seeds, cost, note)
 

@@ -87,9 +87,9 @@ EXPERIMENT = Experiment(
     shows="change of the memory of a trained NRU at each step of an episode of copying memory, T = 100",
     published="the memory changes in the first 10 steps and after the marker only",
     presets={
-        "smoke": Preset(_arms(5, 40), 1, "15 s", "T = 5, 40 updates: shows only that it runs"),
-        "laptop": Preset(_arms(100, 30_000), 3, "about 20 minutes", "trained until solved, at most 30,000 updates"),
-        "paper": Preset(_arms(100, 200_000), 3, "about 2 hours", "as published"),
+        "smoke": Preset(_arms(5, 40), 1, None, "T = 5, 40 updates: shows only that it runs"),
+        "laptop": Preset(_arms(100, 30_000), 3, None, "trained until solved, at most 30,000 updates"),
+        "paper": Preset(_arms(100, 200_000), 3, None, "as published"),
     },
     table=table,
     draw=draw,

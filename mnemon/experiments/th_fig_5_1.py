@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._contract import Experiment
-from ._lifelong import RUNS, presets, results, table
+from ._lifelong import presets, results, table
 
 
 def draw(content: dict[str, Any]) -> Any:
@@ -38,7 +38,6 @@ EXPERIMENT = Experiment(
     shows="accuracy of an LSTM of 128 units on earlier, current and later levels of stroke MNIST as it learns them",
     published="high on the current level, low on all others: the network fits the length of the sequences",
     presets=presets(("small-lstm",), ("stroke-mnist",), "high on the current level only"),
-    runs_of=RUNS,
     table=table,
     draw=draw,
 )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._contract import Experiment
-from ._lifelong import FIGURE_DISTRIBUTIONS, FIVE, RUNS, presets, results, table
+from ._lifelong import FIGURE_DISTRIBUTIONS, FIVE, presets, results, table
 
 
 def draw(content: dict[str, Any]) -> Any:
@@ -51,7 +51,6 @@ EXPERIMENT = Experiment(
     "cleared, of small and large LSTMs without and with GEM, and of one that grows",
     published="small-lstm-gem-net2net clears as many levels as large-lstm-gem or more; large-lstm clears the most",
     presets=presets(FIVE, FIGURE_DISTRIBUTIONS, "levels: net2net >= large-lstm-gem, large-lstm > large-lstm-gem"),
-    runs_of=RUNS,
     table=table,
     draw=draw,
 )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._contract import Experiment
-from ._lifelong import FIGURE_DISTRIBUTIONS, FIVE, RUNS, bars, presets, table
+from ._lifelong import FIGURE_DISTRIBUTIONS, FIVE, bars, presets, table
 
 
 def draw(content: dict[str, Any]) -> Any:
@@ -18,7 +18,6 @@ EXPERIMENT = Experiment(
     published="with GEM far above the same network without; small-lstm-gem-net2net close to large-lstm-gem and far "
     "above large-lstm",
     presets=presets(FIVE, FIGURE_DISTRIBUTIONS, "with GEM far above without"),
-    runs_of=RUNS,
     table=table,
     draw=draw,
 )

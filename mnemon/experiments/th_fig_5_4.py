@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._contract import Experiment
-from ._lifelong import FIGURE_DISTRIBUTIONS, FIVE, RUNS, bars, presets, table
+from ._lifelong import FIGURE_DISTRIBUTIONS, FIVE, bars, presets, table
 
 
 def draw(content: dict[str, Any]) -> Any:
@@ -17,7 +17,6 @@ EXPERIMENT = Experiment(
     shows="accuracy on later levels after the last that was trained, five networks on three distributions",
     published="small-lstm-gem-net2net at least as good as large-lstm-gem, and better than large-lstm on copy",
     presets=presets(FIVE, FIGURE_DISTRIBUTIONS, "net2net >= large-lstm-gem"),
-    runs_of=RUNS,
     table=table,
     draw=draw,
 )

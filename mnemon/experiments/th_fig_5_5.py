@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._contract import Experiment
-from ._lifelong import RUNS, presets, results, table
+from ._lifelong import presets, results, table
 
 SHOWN = ("small-lstm-gem-net2net", "large-lstm-gem", "large-lstm")
 
@@ -48,7 +48,6 @@ EXPERIMENT = Experiment(
     "and without GEM, on copy and stroke MNIST",
     published="large-lstm is good on the diagonal only; the two with GEM on all levels before it as well",
     presets=presets(SHOWN, ("copy", "stroke-mnist"), "with GEM: high below the diagonal too"),
-    runs_of=RUNS,
     table=table,
     draw=draw,
 )

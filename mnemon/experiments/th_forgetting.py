@@ -23,13 +23,13 @@ EXPERIMENT = Experiment(
     shows="loss of NRU on copying memory when its state is reset only once every k examples",
     published="NRU learns to reset its memory at the start of every example, k = 2, 5 and 10",
     presets={
-        "smoke": Preset(_arms(5, (2,), 40), 1, "10 s", "T = 5, k = 2, 40 updates: shows only that it runs"),
+        "smoke": Preset(_arms(5, (2,), 40), 1, None, "T = 5, k = 2, 40 updates: shows only that it runs"),
         "laptop": Preset(
             _arms(100, (1, 2, 5, 10), 30_000),
             3,
-            "about 60 minutes",
+            None,
             "T = 100, at most 30,000 updates; k = 1, where every example starts afresh, for comparison",
         ),
-        "paper": Preset(_arms(100, (2, 5, 10), 200_000), 3, "about 10 hours", "as published"),
+        "paper": Preset(_arms(100, (2, 5, 10), 200_000), 3, None, "as published"),
     },
 )

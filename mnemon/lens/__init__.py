@@ -1,14 +1,14 @@
 """Instruments on any cell."""
 
+from ._rows import differentiable_parts as differentiable_parts
+from ._rows import top_singular_values as top_singular_values
+from .decomposition import Decomposition as Decomposition
+from .decomposition import decompose as decompose
 from .interface import InterfaceFlow as InterfaceFlow
 from .interface import interface_flow as interface_flow
-from .jacobian import Decomposition as Decomposition
 from .jacobian import Flow as Flow
-from .jacobian import decompose as decompose
-from .jacobian import differentiable_parts as differentiable_parts
 from .jacobian import jacobian as jacobian
 from .jacobian import jacobian_flow as jacobian_flow
-from .jacobian import top_singular_values as top_singular_values
 from .paths import ShortestPaths as ShortestPaths
 from .paths import has_wormholes as has_wormholes
 from .paths import memory_path_lengths as memory_path_lengths

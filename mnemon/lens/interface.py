@@ -24,7 +24,7 @@ from jaxtyping import Array
 from .._errors import MnemonError
 from ..cells import AbstractCell
 from ..cells.ntm import NTM
-from .jacobian import _at, _joined, _parts, _pulled, _scaled, _states, top_singular_values
+from ._rows import all_states, joined, pulled, real_parts, scaled, state_at, top_singular_values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +47,8 @@ def interface_flow(cell: AbstractCell, inputs: Array, *, end: int | None = None)
     """Measure Proposition 1 on an NTM, over one sequence [time, input]."""
     if not isinstance(cell, NTM) or cell.interface is None:
         raise MnemonError(f"{type(cell).__name__} has no interface network of fixed weights; this is for an NTM")
-    states, end = _states(cell, inputs, 1, end)
-    steps = [_factors(cell, _at(states, t - 1), inputs[t - 1]) for t in range(1, end + 1)]
+    states, end = all_states(cell, inputs, 1, end)
+    steps = [_factors(cell, state_at(states, t - 1), inputs[t - 1]) for t in range(1, end + 1)]
     weight_norm = float(top_singular_values(np.asarray(cell.interface.weights)))
 
     # Along the reads: xi_t0 -> w_t0 -> r_t0 -> c_(t0+1) -> xi_(t0+1) -> ...
@@ -62,12 +62,12 @@ def interface_flow(cell: AbstractCell, inputs: Array, *, end: int | None = None)
 
     # Along all ways: rows of xi_t1 with respect to the state, pulled back, then through the access of step t0.
     total, scale = [1.0], 1.0
-    rows = jax.device_get(_unit_interface(cell, _at(states, end - 1), inputs[end - 1]))
+    rows = jax.device_get(_unit_interface(cell, state_at(states, end - 1), inputs[end - 1]))
     for t in range(end - 1, 0, -1):
-        through = _through_access(cell, _at(states, t - 1), inputs[t - 1], rows)
+        through = _through_access(cell, state_at(states, t - 1), inputs[t - 1], rows)
         total.append(scale * float(top_singular_values(np.asarray(through, float))))
         if t > 1:
-            rows, factor = _scaled(_pulled(cell, states, inputs, t, rows))
+            rows, factor = scaled(pulled(cell, states, inputs, t, rows))
             scale *= factor
     starts = np.arange(1, end + 1)
     return InterfaceFlow(end, starts, *(np.asarray(values[::-1]) for values in (total, reads, bounds)))
@@ -106,10 +106,10 @@ def _unit_interface(cell: Any, state: Any, x: Array) -> dict[str, Array]:
     """d xi / d (the parts of the state before this step)."""
 
     def interface(parts):
-        begun = _joined(state, parts)
+        begun = joined(state, parts)
         return cell.interface(cell.controller(begun.controller, cell.drive(x), begun.reads).output)
 
-    return jax.jacrev(interface)(_parts(state))
+    return jax.jacrev(interface)(real_parts(state))
 
 
 @eqx.filter_jit
@@ -117,5 +117,5 @@ def _through_access(cell: Any, state: Any, x: Array, rows: Mapping[str, Any]) ->
     """Rows with respect to the state after a step, as rows with respect to the interface vector of that step."""
     controller = cell.controller(state.controller, cell.drive(x), state.reads)
     xi = cell.interface(controller.output)
-    _, pullback = jax.vjp(lambda v: _parts(cell.access(state, controller, v)[0]), xi)
+    _, pullback = jax.vjp(lambda v: real_parts(cell.access(state, controller, v)[0]), xi)
     return jax.vmap(lambda row: pullback(row)[0])(rows)

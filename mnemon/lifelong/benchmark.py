@@ -13,6 +13,7 @@ import dataclasses
 import json
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class LifelongConfig(MethodOptions):
     - `sizes`: hidden sizes to grow to, one at each failure.
     - `levels`: how many levels, from the first.
     - `updates`: updates a level; twice as many after growing.
+    - `threshold`: accuracy that passes a level; that of the distribution without it.
     - `batch`: episodes an update.
     - `window`: updates over which the accuracy that passes a level is averaged.
     - `episodes`: fresh episodes of each level on which the network is examined after each level.
@@ -69,9 +71,10 @@ class LifelongConfig(MethodOptions):
     cell: str
     cell_options: dict[str, Any] = dataclasses.field(default_factory=dict)
     method: str = "none"
-    sizes: tuple[int, ...] = ()
+    sizes: Sequence[int] = ()
     levels: int = LEVELS
     updates: int = 10_000
+    threshold: float | None = None
     batch: int = 10
     window: int = 100
     episodes: int = 100
@@ -91,7 +94,7 @@ class LifelongConfig(MethodOptions):
         self.memory().share(self.levels)
         if self.method not in METHODS:
             raise unknown("method", self.method, METHODS)
-        object.__setattr__(self, "sizes", tuple(self.sizes))
+        object.__setattr__(self, "sizes", tuple(self.sizes))  # JSON has lists
         # An option given at its default is the same run as one not given.
         known = cell_options(cell_entry(self.cell))
         changed = {k: v for k, v in self.cell_options.items() if k not in known or known[k].default != v}
@@ -103,6 +106,11 @@ class LifelongConfig(MethodOptions):
         found = entry(name)
         options = {**found.options, **changes.pop("cell_options", {})}
         return cls(where, found.cell, options, **{"method": found.method, "sizes": found.sizes, **changes})
+
+    @property
+    def pass_mark(self) -> float:
+        """The accuracy that passes a level."""
+        return distribution(self.distribution).threshold if self.threshold is None else self.threshold
 
     def make_model(self) -> Model:
         """The untrained network. Its horizon, for cells that want to know it, is that of the last level."""
@@ -134,7 +142,7 @@ def run_lifelong(
     curriculum = learn(
         model,
         [found.task(level) for level in range(1, config.levels + 1)],
-        threshold=found.threshold,
+        threshold=config.pass_mark,
         accuracy=found.accuracy,
         objective=config.make_objective(),
         updates=config.updates,
@@ -152,7 +160,7 @@ def run_lifelong(
     result = {
         "config": dataclasses.asdict(config),
         **summary(curriculum),
-        "threshold": found.threshold,
+        "threshold": config.pass_mark,
         "unit": found.unit,
         "lengths": [found.length(level) for level in range(1, config.levels + 1)],
         "parameters": {"first": count_parameters(model), "last": count_parameters(curriculum.model)},

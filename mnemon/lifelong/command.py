@@ -73,7 +73,7 @@ def lifelong(arguments: list[str], show: Show, console: Console) -> None:
     progress = Progress(f"{where} {name}", config.updates, options.json, console)
     progress.say(
         f"{name} with {count_parameters(config.make_model()):,} parameters on {config.levels} levels of {where} "
-        f"in {folder}; a level is passed at {found.threshold:.0%}"
+        f"in {folder}; a level is passed at {config.pass_mark:.0%}"
     )
 
     def begin(level: int, model: Model, updates: int) -> None:

@@ -1,5 +1,7 @@
 """Net2Deeper (Chen et al. 2016): a network with one more layer and the same outputs."""
 
+import operator
+
 import equinox as eqx
 
 from .._errors import BadValue, require
@@ -41,6 +43,6 @@ def deepen(model: Model, layer: AbstractCell, *, scale: float = 0.01, gate_bias:
             f"e.g. LSTM({width}, {width}, key=key)"
         )
     identity, factor = found
-    return eqx.tree_at(
-        lambda m: (m.cell, m.readout_weights), model, (Stack(model.cell, identity), model.readout_weights / factor)
-    )
+    after = "readout_weights" if model.output_layer is None else "output_layer.weights"
+    weights = operator.attrgetter(after)
+    return eqx.tree_at(lambda m: (m.cell, weights(m)), model, (Stack(model.cell, identity), weights(model) / factor))

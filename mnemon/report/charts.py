@@ -7,7 +7,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from ..lens.jacobian import Decomposition, Flow, top_singular_values
+from ..lens import Decomposition, Flow, top_singular_values
 from ..lens.paths import shortest_path
 from ..lens.trace import Trace
 

@@ -1,15 +1,16 @@
 """The tables of cells and tasks, as rows for people, scripts and the README."""
 
 import inspect
+import json
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax
 
-from ..cells import CELLS, count_parameters, make_cell
+from ..cells import CELLS, count_parameters, make_cell, time_varying
 from ..data import available
-from ..experiments import EXPERIMENTS
+from ..experiments import EXPERIMENTS, Preset
 from ..lens.trace import named_arrays
 from ..model import Model
 from ..tasks import TASKS, make_task
@@ -38,6 +39,8 @@ def cell_rows() -> list[dict[str, Any]]:
                 "state": " ".join(parts),
                 "parameters": count_parameters(model),
                 "file": _source(entry.cell),
+                "time-varying": time_varying(model.cell),
+                "time-varying per parameter": time_varying(model.cell) / count_parameters(model),
             }
         )
     return rows
@@ -66,17 +69,39 @@ def task_rows() -> list[dict[str, Any]]:
 
 def experiment_rows(results: Path) -> list[dict[str, Any]]:
     """A row for each experiment."""
-    return [
-        {
-            "id": experiment.id,
-            "source": experiment.source,
-            "shows": experiment.shows,
-            "published": experiment.published,
-            "presets": "; ".join(f"{name}: {preset.cost}" for name, preset in experiment.presets.items()),
-            "results": ", ".join(path.stem for path in sorted((results / experiment.id).glob("*.json"))) or "none",
-        }
-        for experiment in EXPERIMENTS.values()
-    ]
+    rows = []
+    for experiment in EXPERIMENTS.values():
+        stored = {name: _stored(results / experiment.id / f"{name}.json") for name in experiment.presets}
+        presets = experiment.presets.items()
+        rows.append(
+            {
+                "id": experiment.id,
+                "source": experiment.source,
+                "shows": experiment.shows,
+                "published": experiment.published,
+                "presets": "; ".join(_preset(name, preset, stored[name]) for name, preset in presets),
+                "results": "; ".join(
+                    f"{name}: {len(stored[name])} of {len(preset.arms) * preset.seeds} runs"
+                    for name, preset in presets
+                    if stored[name]
+                )
+                or "none",
+            }
+        )
+    return rows
+
+
+def _stored(path: Path) -> list[dict[str, Any]]:
+    """The results of all runs that have one."""
+    arms = json.loads(path.read_text())["arms"] if path.exists() else {}
+    return [result for arm in arms.values() for result in arm["seeds"].values()]
+
+
+def _preset(name: str, preset: Preset, results: list[dict[str, Any]]) -> str:
+    """A preset with its size, and its cost where that was measured: as stated, or as the stored results say."""
+    seconds = [result["seconds"] for result in results if "seconds" in result]
+    taken = f"the {len(seconds)} here took {sum(seconds) / 60:.0f} min in all" if seconds else ""
+    return ", ".join(filter(None, [f"{name}: {len(preset.arms)} x {preset.seeds} runs", preset.cost or taken]))
 
 
 def _scores(scores: dict[str, float]) -> str:

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from .._errors import require
 from ._contract import AbstractTask, Episode
-from ._symbols import certain
+from ._symbols import certain, mean_where
 
 DIGITS = 9  # a triple is three labels of three decimal digits
 TRIPLE = 10 * DIGITS
@@ -165,8 +165,8 @@ class AbstractGraphTask(AbstractTask):
     """
 
     lessons: ClassVar[tuple[Lesson, ...]]
-    lesson: eqx.AbstractVar[int]
-    replay: eqx.AbstractVar[float]
+    lesson: int = eqx.field(static=True, default=1)
+    replay: float = eqx.field(static=True, default=0.0)
 
     def __check_init__(self):
         last = len(self.lessons)
@@ -212,6 +212,17 @@ class AbstractGraphTask(AbstractTask):
     def right(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Bool[Array, " time"]:
         """The steps at which all nine digits are right."""
         return jnp.all(decode(outputs) == decode(episode.targets), axis=1)
+
+    def sequence_scores(
+        self, outputs: Float[Array, "time outputs"], episode: Episode, unit: str
+    ) -> dict[str, Float[Array, ""]]:
+        """The loss, and the shares of right steps (under the name of a `unit`) and of answers right as a whole."""
+        right = self.right(outputs, episode)
+        return {
+            "loss": self.loss(outputs, episode),
+            unit: mean_where(right.astype(outputs.dtype), episode.mask),
+            "sequences": jnp.all(right | ~episode.mask).astype(outputs.dtype),
+        }
 
     def show(self, episode: Episode) -> str:
         lines, phase = [], "graph"

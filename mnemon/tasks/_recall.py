@@ -9,13 +9,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._errors import require
-from ._contract import AbstractTask, Episode
-from ._symbols import accuracy, certain, cross_entropies, cross_entropy
+from ._contract import Episode
+from ._symbols import AbstractClasses, accuracy
 
 BLANK = 0
 
 
-class AbstractRecall(AbstractTask):
+class AbstractRecall(AbstractClasses):
     """Symbols 1..n are data, 0 is blank, n + 1 is the marker after which the data are wanted in order.
 
     A loss below a tenth of the memoryless baseline counts as solved.
@@ -48,28 +48,15 @@ class AbstractRecall(AbstractTask):
 
     @property
     def perfect(self) -> dict[str, float]:
-        return {"loss": 0.0, "accuracy": 1.0, "recall": 1.0}
+        return {**super().perfect, "recall": 1.0}
 
     def data(self, key: PRNGKeyArray) -> Int[Array, " length"]:
         """The symbols to recall."""
         return jax.random.randint(key, (self.length,), 1, self.symbols + 1)
 
-    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
-        return cross_entropy(outputs, episode.targets, episode.mask)
-
-    def step_losses(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, " time"]:
-        return cross_entropies(outputs, episode.targets)
-
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
         recalled = episode.mask & (episode.targets != BLANK)
-        return {
-            "loss": self.loss(outputs, episode),
-            "accuracy": accuracy(outputs, episode.targets, episode.mask),
-            "recall": accuracy(outputs, episode.targets, recalled),
-        }
-
-    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
-        return certain(episode.targets, self.output_size)
+        return {**super().metrics(outputs, episode), "recall": accuracy(outputs, episode.targets, recalled)}
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return metrics["loss"] < 0.1 * self.chance["loss"]

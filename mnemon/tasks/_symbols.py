@@ -1,9 +1,12 @@
-"""Scores shared by the tasks whose targets are symbols."""
+"""What the tasks share whose inputs or targets are symbols."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+
+from ._contract import AbstractTask, Episode
 
 # Logit of an oracle: the probability of every other symbol is below the resolution of float32.
 _CERTAIN = 100.0
@@ -49,3 +52,48 @@ def best_guess(counts: np.ndarray) -> dict[str, float]:
     shares = counts[counts > 0] / np.broadcast_to(rows, counts.shape)[counts > 0]
     entropy = -float((counts[counts > 0] * np.log(shares)).sum() / total)
     return {"loss": entropy, "accuracy": float(counts.max(axis=1).sum() / total)}
+
+
+class AbstractClasses(AbstractTask):
+    """A task that wants one of `output_size` classes at each scored step; the loss is their mean cross-entropy."""
+
+    @property
+    def perfect(self) -> dict[str, float]:
+        return {"loss": 0.0, "accuracy": 1.0}
+
+    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
+        return cross_entropy(outputs, episode.targets, episode.mask)
+
+    def step_losses(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, " time"]:
+        return cross_entropies(outputs, episode.targets)
+
+    def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
+        return {
+            "loss": self.loss(outputs, episode),
+            "accuracy": accuracy(outputs, episode.targets, episode.mask),
+        }
+
+    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
+        return certain(episode.targets, self.output_size)
+
+
+class AbstractNamed(AbstractTask):
+    """A task whose inputs are symbols with names; its outputs are the same symbols unless it says otherwise."""
+
+    symbols: eqx.AbstractVar[tuple[str, ...]]
+
+    @property
+    def input_size(self) -> int:
+        return len(self.symbols)
+
+    @property
+    def output_size(self) -> int:
+        return len(self.symbols)
+
+    @property
+    def symbolic(self) -> bool:
+        return True
+
+    @property
+    def symbol_names(self) -> tuple[str, ...] | None:
+        return self.symbols

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Int, PRNGKeyArray
 
 from .._errors import require
-from ._contract import AbstractTask, Episode
-from ._symbols import accuracy, certain, cross_entropies, cross_entropy
+from ._contract import Episode
+from ._symbols import AbstractClasses, AbstractNamed
 
 Split = Literal["stream", "train", "valid", "test"]
 
@@ -21,7 +21,7 @@ _LETTERS, _DIGITS, _ASK = 26, 10, 36
 _EXAMPLES = {"train": 100_000, "valid": 10_000, "test": 20_000}
 
 
-class AssociativeRetrieval(AbstractTask):
+class AssociativeRetrieval(AbstractNamed, AbstractClasses):
     """Pairs of a letter and a digit, then a letter: which digit came with it?
 
     ```
@@ -43,28 +43,12 @@ class AssociativeRetrieval(AbstractTask):
     measures: ClassVar[str] = "binding digits to letters"
     pairs: int = eqx.field(static=True, default=4)
     split: Split = eqx.field(static=True, default="stream")
+    symbols: tuple[str, ...] = eqx.field(static=True, init=False, default=tuple(_NAMES))
 
     def __check_init__(self):
         require(1 <= self.pairs <= _LETTERS, "pairs", self.pairs, "1 to 26 pairs", "pairs=4")
         known = ("stream", *_EXAMPLES)
         require(self.split in known, "split", self.split, f"one of {', '.join(known)}", "split=test")
-
-    @property
-    def input_size(self) -> int:
-        return len(_NAMES)
-
-    @property
-    def output_size(self) -> int:
-        return len(_NAMES)
-
-    @property
-    def symbolic(self) -> bool:
-        return True
-
-    @property
-    def symbol_names(self) -> tuple[str, ...] | None:
-        """What the symbols stand for."""
-        return tuple(_NAMES)
 
     @property
     def horizon(self) -> int:
@@ -73,10 +57,6 @@ class AssociativeRetrieval(AbstractTask):
     @property
     def chance(self) -> dict[str, float]:
         return {"loss": math.log(_DIGITS), "accuracy": 1.0 / _DIGITS}
-
-    @property
-    def perfect(self) -> dict[str, float]:
-        return {"loss": 0.0, "accuracy": 1.0}
 
     def epoch(self, size: int) -> int | None:
         """How many batches of this size show all examples once, where their number is finite."""
@@ -106,21 +86,6 @@ class AssociativeRetrieval(AbstractTask):
         inputs = jnp.concatenate([shown, jnp.array([_ASK, _ASK]), letters[asked][None]])
         last = jnp.arange(self.horizon) == self.horizon - 1
         return Episode(inputs, jnp.where(last, digits[asked], 0), last, jnp.asarray(self.horizon))
-
-    def step_losses(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, " time"]:
-        return cross_entropies(outputs, episode.targets)
-
-    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
-        return cross_entropy(outputs, episode.targets, episode.mask)
-
-    def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
-        return {
-            "loss": self.loss(outputs, episode),
-            "accuracy": accuracy(outputs, episode.targets, episode.mask),
-        }
-
-    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
-        return certain(episode.targets, self.output_size)
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return metrics["accuracy"] > 0.99

@@ -17,7 +17,7 @@ from ..data import find
 from ..data._read import BadFile, read_archive
 from ._contract import AbstractTask, Episode
 from ._examples import AbstractExamples, Split
-from ._symbols import best_guess, certain, cross_entropy
+from ._symbols import AbstractClasses, AbstractNamed, best_guess
 
 TASK_COUNT = 20
 _ANSWER = "-"
@@ -26,7 +26,7 @@ _NAME = re.compile(r"qa(\d+)_.*_(train|test)\.txt$")
 _VALID_EVERY = 10
 
 
-class BAbI(AbstractExamples):
+class BAbI(AbstractExamples, AbstractNamed, AbstractClasses):
     """Read a story and answer its questions, word by word.
 
     ```
@@ -91,22 +91,6 @@ class BAbI(AbstractExamples):
         self.split, self.size, self.number, self.data = split, size, number, data
 
     @property
-    def input_size(self) -> int:
-        return len(self.symbols)
-
-    @property
-    def output_size(self) -> int:
-        return len(self.symbols)
-
-    @property
-    def symbolic(self) -> bool:
-        return True
-
-    @property
-    def symbol_names(self) -> tuple[str, ...] | None:
-        return self.symbols
-
-    @property
     def horizon(self) -> int:
         return self.longest_story
 
@@ -151,15 +135,9 @@ class BAbI(AbstractExamples):
         mask = (words == self.symbols.index(_ANSWER)) & (time < length)
         return Episode(words, jnp.where(mask, self.answers[place], 0).astype(jnp.int32), mask, length)
 
-    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
-        return cross_entropy(outputs, episode.targets, episode.mask)
-
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
         wrong = (jnp.argmax(outputs, axis=1) != episode.targets) & episode.mask
         return {"loss": self.loss(outputs, episode), "error": _question_error(wrong, episode.mask)}
-
-    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
-        return certain(episode.targets, self.output_size)
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return metrics["error"] <= 0.05
@@ -202,16 +180,16 @@ def _trained(path: Path, size: str) -> set[int]:
 @lru_cache(maxsize=2)
 def read_stories(path: Path, size: str) -> tuple[tuple[str, ...], list[Story]]:
     """The vocabulary of all files of a folder of the archive, and their stories."""
-    texts = {name: text for name, text in read_archive(path, size).items() if _NAME.match(name)}
-    if not texts:
+    files = [(_NAME.match(name), text) for name, text in sorted(read_archive(path, size).items())]
+    parsed = {match: _parse(f"{path}:{size}/{match.string}", text) for match, text in files if match}
+    if not parsed:
         raise BadFile(path, None, f"has no files of bAbI tasks in a folder {size}")
-    parsed = {name: _parse(f"{path}:{size}/{name}", text) for name, text in sorted(texts.items())}
     found = {word for stories in parsed.values() for words, answers in stories for word in (*words, *answers)}
     symbols = tuple(sorted(found - {""}))
     index = {word: number for number, word in enumerate(symbols)}
     stories = []
-    for name, parts in parsed.items():
-        task, part = _NAME.match(name).groups()  # type: ignore[union-attr]
+    for match, parts in parsed.items():
+        task, part = match.groups()
         for number, (words, answers) in enumerate(parts):
             arrays = (np.asarray([index.get(word, 0) for word in line], np.uint8) for line in (words, answers))
             stories.append(Story(int(task), part, number, *arrays))

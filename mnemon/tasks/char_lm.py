@@ -15,16 +15,16 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from .._errors import BadValue, require
 from ..data import DATASETS, find
 from ..data._read import BadFile, read_text
-from ._contract import AbstractTask, Episode
+from ._contract import Episode
 from ._examples import Split
-from ._symbols import accuracy, best_guess, certain, cross_entropy
+from ._symbols import AbstractClasses, AbstractNamed, best_guess
 
 _TEXTS = ("ptb", "shakespeare", "kjv")
 # The parts of a text that is one file: 90 % for training, 5 % each for validation and test.
 _PARTS = {"train": (0.0, 0.9), "valid": (0.9, 0.95), "test": (0.95, 1.0)}
 
 
-class CharLM(AbstractTask):
+class CharLM(AbstractNamed, AbstractClasses):
     r"""Predict the next character of a text, in pieces that continue each other.
 
     ```
@@ -77,22 +77,6 @@ class CharLM(AbstractTask):
         self.stream, self.symbols, self.window, self.split = jnp.asarray(stream), tuple(known), window, split
 
     @property
-    def input_size(self) -> int:
-        return len(self.symbols)
-
-    @property
-    def output_size(self) -> int:
-        return len(self.symbols)
-
-    @property
-    def symbolic(self) -> bool:
-        return True
-
-    @property
-    def symbol_names(self) -> tuple[str, ...] | None:
-        return self.symbols
-
-    @property
     def horizon(self) -> int:
         return self.window
 
@@ -143,19 +127,9 @@ class CharLM(AbstractTask):
     def _starts(self, number: Int[Array, ""]) -> Bool[Array, " time"]:
         return (jnp.arange(self.window) == 0) & (number == 0)
 
-    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
-        return cross_entropy(outputs, episode.targets, episode.mask)
-
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
-        loss = self.loss(outputs, episode)
-        return {
-            "loss": loss,
-            "accuracy": accuracy(outputs, episode.targets, episode.mask),
-            "bits": loss / math.log(2.0),
-        }
-
-    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
-        return certain(episode.targets, self.output_size)
+        metrics = super().metrics(outputs, episode)
+        return {**metrics, "bits": metrics["loss"] / math.log(2.0)}
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return metrics["loss"] < 0.1 * self.chance["loss"]

@@ -15,7 +15,7 @@ from ..data import find
 from ..data._read import BadFile, read_member, read_text
 from ._contract import Episode
 from ._examples import AbstractExamples, Split
-from ._symbols import accuracy, best_guess, certain, cross_entropy
+from ._symbols import AbstractClasses, AbstractNamed, best_guess
 
 LABELS = ("entailment", "neutral", "contradiction")
 UNKNOWN, SEPARATOR = 0, 1
@@ -26,7 +26,7 @@ _COLUMNS = (("gold_label", "sentence1", "sentence2"), ("entailment_judgment", "s
 _SNLI_NAMES = {"train": "train", "valid": "dev", "test": "test"}
 
 
-class Entailment(AbstractExamples):
+class Entailment(AbstractExamples, AbstractNamed, AbstractClasses):
     """Read a premise, then a hypothesis, and say whether the first entails the second.
 
     ```
@@ -84,20 +84,8 @@ class Entailment(AbstractExamples):
         self.split = split
 
     @property
-    def input_size(self) -> int:
-        return len(self.symbols)
-
-    @property
     def output_size(self) -> int:
         return len(LABELS)
-
-    @property
-    def symbolic(self) -> bool:
-        return True
-
-    @property
-    def symbol_names(self) -> tuple[str, ...] | None:
-        return self.symbols
 
     @property
     def vectors(self) -> Float[Array, "symbols embedded"] | None:
@@ -115,25 +103,9 @@ class Entailment(AbstractExamples):
     def chance(self) -> dict[str, float]:
         return best_guess(np.bincount(np.asarray(self.labels), minlength=len(LABELS)))
 
-    @property
-    def perfect(self) -> dict[str, float]:
-        return {"loss": 0.0, "accuracy": 1.0}
-
     def example(self, index: Int[Array, ""]) -> Episode:
         last = jnp.arange(self.horizon) == self.lengths[index] - 1
         return Episode(self.words[index], jnp.where(last, self.labels[index], 0), last, self.lengths[index])
-
-    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
-        return cross_entropy(outputs, episode.targets, episode.mask)
-
-    def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
-        return {
-            "loss": self.loss(outputs, episode),
-            "accuracy": accuracy(outputs, episode.targets, episode.mask),
-        }
-
-    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
-        return certain(episode.targets, len(LABELS))
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return 1.0 - metrics["accuracy"] < 0.1 * (1.0 - self.chance["accuracy"])

@@ -25,7 +25,6 @@ from ._graphs import (
     shown_steps,
     unique_labels,
 )
-from ._symbols import mean_where
 from ._worlds import as_arrays, family
 
 EDGES = 10  # labels of edges are 0 to 9, those of relations 10 to 409
@@ -100,8 +99,6 @@ class Inference(AbstractGraphTask):
             ((20, 25), (2, 4), (2, 5)),
         )
     )
-    lesson: int = eqx.field(static=True, default=1)
-    replay: float = eqx.field(static=True, default=0.0)
     graph: Literal["random", "family"] = eqx.field(static=True, default="random")
 
     @property
@@ -151,12 +148,7 @@ class Inference(AbstractGraphTask):
         return Graph(count, out, destination, unique_labels(node_key, size), edges)
 
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
-        right = self.right(outputs, episode)
-        return {
-            "loss": self.loss(outputs, episode),
-            "answers": mean_where(right.astype(outputs.dtype), episode.mask),
-            "sequences": jnp.all(right | ~episode.mask).astype(outputs.dtype),
-        }
+        return self.sequence_scores(outputs, episode, "answers")
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return metrics["sequences"] >= 0.9

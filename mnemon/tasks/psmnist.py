@@ -8,13 +8,13 @@ from typing import ClassVar
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt
+from jaxtyping import Array, Int, UInt
 
 from ..data import find
 from ..data._read import BadFile, read_idx
 from ._contract import Episode
 from ._examples import AbstractExamples, Split
-from ._symbols import accuracy, best_guess, certain, cross_entropy
+from ._symbols import AbstractClasses, best_guess
 
 CLASSES = 10
 SIDE = 28
@@ -22,7 +22,7 @@ _VALID = 10_000
 _SHADES = " .:-=+*#%@"
 
 
-class PermutedMNIST(AbstractExamples):
+class PermutedMNIST(AbstractExamples, AbstractClasses):
     """Name a handwritten digit whose pixels come one at a time, in a fixed random order.
 
     ```
@@ -111,28 +111,12 @@ class PermutedMNIST(AbstractExamples):
     def chance(self) -> dict[str, float]:
         return best_guess(np.bincount(np.asarray(self.labels), minlength=CLASSES))
 
-    @property
-    def perfect(self) -> dict[str, float]:
-        return {"loss": 0.0, "accuracy": 1.0}
-
     def example(self, index: Int[Array, ""]) -> Episode:
         pixels = self.pixels[index].astype(jnp.float32) / self.scale
         inputs = jnp.append(pixels, 0.0)[:, None]
         last = jnp.arange(self.horizon) == self.horizon - 1
         targets = jnp.where(last, self.labels[index].astype(jnp.int32), 0)
         return Episode(inputs, targets, last, jnp.asarray(self.horizon))
-
-    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
-        return cross_entropy(outputs, episode.targets, episode.mask)
-
-    def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
-        return {
-            "loss": self.loss(outputs, episode),
-            "accuracy": accuracy(outputs, episode.targets, episode.mask),
-        }
-
-    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
-        return certain(episode.targets, CLASSES)
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return 1.0 - metrics["accuracy"] < 0.1 * (1.0 - self.chance["accuracy"])

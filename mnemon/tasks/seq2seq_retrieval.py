@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._errors import BadValue, require
-from ._contract import AbstractTask, Episode
-from ._symbols import accuracy, certain, cross_entropies, cross_entropy
+from ._contract import Episode
+from ._symbols import AbstractClasses, AbstractNamed, accuracy, cross_entropy
 
 Split = Literal["train", "valid", "test"]
 
@@ -25,7 +25,7 @@ _MOST_STORAGES, _SHORTEST_KEY, _LONGEST_KEY = 10, 2, 4
 _BLOCK = re.compile(r"((?:S\([a-h]{2,4},[a-h]\),)*)Q\(([a-h]{2,4})\) \.")
 
 
-class Seq2SeqRetrieval(AbstractTask):
+class Seq2SeqRetrieval(AbstractNamed, AbstractClasses):
     """A long text stores values under keys and asks for them.
 
     ```
@@ -67,20 +67,7 @@ class Seq2SeqRetrieval(AbstractTask):
         self.split, self.segment = split, segment
 
     @property
-    def input_size(self) -> int:
-        return len(_NAMES)
-
-    @property
-    def output_size(self) -> int:
-        return len(_NAMES)
-
-    @property
-    def symbolic(self) -> bool:
-        return True
-
-    @property
-    def symbol_names(self) -> tuple[str, ...] | None:
-        """What the symbols stand for."""
+    def symbols(self) -> tuple[str, ...]:
         return tuple(_NAMES)
 
     @property
@@ -162,28 +149,18 @@ class Seq2SeqRetrieval(AbstractTask):
         steps = jnp.arange(len(text))
         return Episode(inputs, targets, steps >= 0, jnp.asarray(len(text)), steps == 0)
 
-    def step_losses(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, " time"]:
-        return cross_entropies(outputs, episode.targets)
-
-    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
-        return cross_entropy(outputs, episode.targets, episode.mask)
-
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
-        loss, asked = self.loss(outputs, episode), episode.mask & (episode.targets != _SPACE)
+        metrics, asked = super().metrics(outputs, episode), episode.mask & (episode.targets != _SPACE)
         return {
-            "loss": loss,
-            "accuracy": accuracy(outputs, episode.targets, episode.mask),
+            **metrics,
             "partial_accuracy": accuracy(outputs, episode.targets, asked),
-            "bits": loss / math.log(2.0),
+            "bits": metrics["loss"] / math.log(2.0),
             "partial_bits": cross_entropy(outputs, episode.targets, asked) / math.log(2.0),
         }
 
     def weights(self, episode: Episode) -> dict[str, Float[Array, ""]]:
         asked = jnp.sum(episode.mask & (episode.targets != _SPACE)).astype(float)
         return {"partial_accuracy": asked, "partial_bits": asked}
-
-    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
-        return certain(episode.targets, self.output_size)
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return metrics["partial_accuracy"] >= 0.95

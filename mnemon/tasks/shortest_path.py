@@ -94,8 +94,6 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
             ((20, 25), (2, 6), (2, 5)),
         )
     )
-    lesson: int = eqx.field(static=True, default=1)
-    replay: float = eqx.field(static=True, default=0.0)
     graph: Literal["random", "london"] = eqx.field(static=True, default="random")
     path: int | None = eqx.field(static=True, default=None)
     planner: float = eqx.field(static=True, default=0.8)

@@ -17,7 +17,7 @@ from ..data import find
 from ..data._read import BadFile
 from ._contract import AbstractInteractive, Episode
 from ._examples import Split
-from ._symbols import best_guess, certain, cross_entropy, mean_where
+from ._symbols import AbstractClasses, best_guess, mean_where
 
 CLASSES = 10
 END = 10  # the output after the last digit
@@ -29,7 +29,7 @@ _DEVIATIONS = 6
 _DRAWS = 4
 
 
-class StrokeMNIST(AbstractInteractive):
+class StrokeMNIST(AbstractInteractive, AbstractClasses):
     """Read the pen strokes of several digits, then name the digits in order.
 
     ```
@@ -157,9 +157,6 @@ class StrokeMNIST(AbstractInteractive):
         answering = world.answering | (given[BOS] == 1.0)
         return Named(jax.nn.one_hot(jnp.argmax(output[:CLASSES]), CLASSES), answering)
 
-    def loss(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Float[Array, ""]:
-        return cross_entropy(outputs, episode.targets, episode.mask)
-
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
         named = jnp.argmax(outputs[:, :CLASSES], axis=1) != episode.targets
         wrong = jnp.argmax(outputs, axis=1) != episode.targets
@@ -168,9 +165,6 @@ class StrokeMNIST(AbstractInteractive):
             "digit_error": mean_where(named.astype(outputs.dtype), episode.mask & (episode.targets != END)),
             "sequence_error": jnp.any(wrong & episode.mask).astype(outputs.dtype),
         }
-
-    def oracle(self, episode: Episode) -> Float[Array, "time outputs"]:
-        return certain(episode.targets, CLASSES + 1)
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return metrics["digit_error"] < 0.1 * self.chance["digit_error"]

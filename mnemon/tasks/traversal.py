@@ -25,7 +25,6 @@ from ._graphs import (
     shown_steps,
     unique_labels,
 )
-from ._symbols import mean_where
 from ._worlds import as_arrays, london
 
 _LONDON_PATH = 7
@@ -99,8 +98,6 @@ class Traversal(AbstractGraphTask):
             ((10, 40), (2, 6), (1, 20)),
         )
     )
-    lesson: int = eqx.field(static=True, default=1)
-    replay: float = eqx.field(static=True, default=0.0)
     graph: Literal["random", "london"] = eqx.field(static=True, default="random")
     path: int | None = eqx.field(static=True, default=None)
 
@@ -166,12 +163,7 @@ class Traversal(AbstractGraphTask):
         return episode_of(describe(order_key, graph), query, answer)
 
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
-        right = self.right(outputs, episode)
-        return {
-            "loss": self.loss(outputs, episode),
-            "triples": mean_where(right.astype(outputs.dtype), episode.mask),
-            "sequences": jnp.all(right | ~episode.mask).astype(outputs.dtype),
-        }
+        return self.sequence_scores(outputs, episode, "triples")
 
     def solved(self, metrics: Mapping[str, float]) -> bool:
         return metrics["sequences"] >= 0.9

@@ -16,3 +16,5 @@ from .objectives import Supervised as Supervised
 from .optimizers import make_optimizer as make_optimizer
 from .optimizers import optimizer_names as optimizer_names
 from .reinforce import Reinforce as Reinforce
+from .schedules import Schedule as Schedule
+from .synthetic import SyntheticGradients as SyntheticGradients

@@ -1,8 +1,9 @@
 """Lessons in order, each until it is passed (Graves et al. 2016)."""
 
+import contextlib
 import dataclasses
-import json
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,24 @@ import optax
 from jaxtyping import Array, Int
 
 from .._errors import require
-from .._files import write_atomically
 from ..model import Model
 from ..tasks import AbstractTask
 from .checkpoints import Checkpoints
-from .fit import Diverged, Record, TrainState, _close_window, _compiled_advance, _init_state, evaluate
+from .fit import (
+    Diverged,
+    FitResult,
+    Interrupted,
+    Record,
+    TrainState,
+    _close_window,
+    _compiled_advance,
+    _init_state,
+    _interrupt_flag,
+    _Log,
+    evaluate,
+)
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
-
-LESSONS_FILE = "lessons.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,12 +61,14 @@ class Lessons:
         require(self.check_every >= 1, "check_every", self.check_every, "at least one update", "check_every=100")
 
 
-def graph_lessons(task: Any, *, last: int | None = None, **changes: Any) -> Lessons:
+def graph_lessons(
+    task: Any, *, last: int | None = None, options: Mapping[str, Any] | None = None, **changes: Any
+) -> Lessons:
     """The curriculum of a graph task, as published, up to lesson `last`.
 
     Traversal and inference: 90 % right, examined every 100 updates, a tenth of the training episodes from earlier
-    lessons. Shortest path: 80 % minimal over 50 episodes, examined every 2,000 updates, no replay. `changes` replace
-    fields of the result.
+    lessons. Shortest path: 80 % minimal over 50 episodes, examined every 2,000 updates, no replay. `options` are
+    options of the task; `changes` replace fields of the result.
 
     >>> from mnemon.tasks import Traversal
     >>> lessons = graph_lessons(Traversal, last=3)
@@ -65,12 +77,14 @@ def graph_lessons(task: Any, *, last: int | None = None, **changes: Any) -> Less
     """
     from ..tasks import ShortestPath
 
-    numbers = range(1, (last or len(task.lessons)) + 1)
+    known = getattr(task, "lessons", ())
+    last = len(known) if last is None else last
+    require(1 <= last <= len(known), "lessons", last, f"1 to {len(known)} lessons of {task.__name__}", "traversal, 14")
     plans = task is ShortestPath
-    replay = 0.0 if plans else 0.1
+    given = {"replay": 0.0 if plans else 0.1, **(options or {})}
     lessons = Lessons(
-        train=[task(lesson=number, replay=replay) for number in numbers],
-        examine=[task(lesson=number) for number in numbers],
+        train=[task(**{**given, "lesson": number}) for number in range(1, last + 1)],
+        examine=[task(**{**given, "lesson": number, "replay": 0.0}) for number in range(1, last + 1)],
         score="minimal" if plans else "sequences",
         pass_mark=0.8 if plans else 0.9,
         check_every=2000 if plans else 100,
@@ -85,20 +99,21 @@ class Passed:
 
     lesson: int
     update: int  # updates in all when it was
-    metrics: Record  # of the examination
+    metrics: Record  # the record of its examination
 
 
 @dataclasses.dataclass(frozen=True)
-class CurriculumResult:
-    """What [`train_curriculum`][] returns."""
+class CurriculumResult(FitResult):
+    """What [`train_curriculum`][] returns; solved if the last lesson was passed.
 
-    model: Model
-    update: int
+    There is a record for each examination: its `lesson`, the means since the one before, and the scores of the
+    examination with `valid_` before their names.
+    """
+
     passed: list[Passed]
-    records: list[Record]  # one for each examination: update, lesson, and its metrics
 
 
-class _Progress(eqx.Module):
+class Progress(eqx.Module):
     """Everything that an exact resume needs."""
 
     state: TrainState
@@ -115,62 +130,76 @@ def train_curriculum(
     objective: AbstractObjective | None = None,
     seed: int = 0,
     folder: Path | None = None,
-    on_check: Callable[[Record], None] | None = None,
+    on_record: Callable[[Record], None] | None = None,
+    on_progress: Callable[[int, float], None] | None = None,
     report: Callable[[str], None] = print,
 ) -> CurriculumResult:
     """Train a model lesson by lesson, for at most so many updates in all.
 
     The optimiser's state goes along. With a `folder` the run is saved at every examination and goes on from there
-    when it is called again.
+    when it is called again. Ctrl-C stops after the next examination.
     """
     require(updates >= 0, "updates", updates, "a number of updates, 0 or more", "updates=100000")
     optimizer = make_optimizer() if optimizer is None else optimizer
     objective = default_objective(lessons.train[0]) if objective is None else objective
-    progress = _Progress(_init_state(model, lessons.train[0], optimizer, objective, batch, seed), jnp.asarray(0))
-    records = _read(folder)
-    if folder is not None:
-        with Checkpoints(folder / "checkpoints") as checkpoints:
-            restored = checkpoints.restore(progress, report)
+    progress = Progress(_init_state(model, lessons.train[0], optimizer, objective, batch, seed), jnp.asarray(0))
+    started, trained_updates, trained_seconds = time.perf_counter(), 0, 0.0
+    with contextlib.ExitStack() as stack:
+        log = _Log(folder)
+        checkpoints = None if folder is None else stack.enter_context(Checkpoints(folder / "checkpoints"))
+        restored = checkpoints.restore(progress, report) if checkpoints else None
         progress = progress if restored is None else restored[1]
-    state, lesson = progress.state, int(progress.lesson)
-    records = [record for record in records if record["update"] <= int(state.update)]
-    advance, compiled = None, -1
-    while lesson < len(lessons.train) and int(state.update) < updates:
-        if compiled != lesson:
-            advance, compiled = _compiled_advance(state, lessons.train[lesson], optimizer, objective, batch), lesson
-        count = min(lessons.check_every, updates - int(state.update))
-        state, sound = advance(state, lessons.train[lesson], count)  # type: ignore[misc]
-        if not bool(sound):
-            raise Diverged(f"the loss or its gradient was not finite at update {int(state.update) + 1}")
-        state, _ = _close_window(state, int(state.update), count)
-        metrics = evaluate(
-            state.model,
-            lessons.examine[lesson],
-            episodes=lessons.episodes,
-            batch=min(lessons.episodes, 50),
-            seed=int(jax.random.randint(jax.random.fold_in(state.key, state.update), (), 0, 2**30)),
-            objective=objective,
-        )
-        record = {"update": int(state.update), "lesson": lesson + 1, **metrics}
-        records.append(record)
-        if on_check is not None:
-            on_check(record)
-        lesson += metrics[lessons.score] >= lessons.pass_mark
-        if folder is not None:
-            write_atomically(folder / LESSONS_FILE, json.dumps(records) + "\n")
-            with Checkpoints(folder / "checkpoints") as checkpoints:
-                checkpoints.save(int(state.update), _Progress(state, jnp.asarray(lesson)))
-    return CurriculumResult(state.model, int(state.update), _passed(records, lessons), records)
+        state, lesson = progress.state, int(progress.lesson)
+        log.cut_after(int(state.update))
+        interrupted = stack.enter_context(_interrupt_flag())
+        advance: dict[int, Any] = {}  # the compiled update of the lesson at hand
+        while lesson < len(lessons.train) and int(state.update) < updates:
+            if lesson not in advance:
+                advance = {lesson: _compiled_advance(state, lessons.train[lesson], optimizer, objective, batch)}
+            count, before = min(lessons.check_every, updates - int(state.update)), time.perf_counter()
+            state, sound = advance[lesson](state, lessons.train[lesson], count)
+            if not bool(sound):
+                raise Diverged(f"the loss or its gradient was not finite at update {int(state.update) + 1}")
+            state, record = _close_window(state, int(state.update), count)
+            trained_updates, trained_seconds = trained_updates + count, trained_seconds + time.perf_counter() - before
+            scores = evaluate(
+                state.model,
+                lessons.examine[lesson],
+                episodes=lessons.episodes,
+                batch=min(lessons.episodes, 50),
+                seed=int(jax.random.randint(jax.random.fold_in(state.key, state.update), (), 0, 2**30)),
+                objective=objective,
+            )
+            record |= {"lesson": lesson + 1, **{f"valid_{name}": value for name, value in scores.items()}}
+            log.append(record)
+            lesson += scores[lessons.score] >= lessons.pass_mark
+            if checkpoints is not None:
+                log.sync()
+                checkpoints.save(int(state.update), Progress(state, jnp.asarray(lesson)))
+            if on_record is not None:
+                on_record(record)
+            if on_progress is not None:
+                on_progress(int(state.update), trained_updates / trained_seconds)
+            if interrupted.is_set():
+                raise Interrupted(f"stopped after update {int(state.update)}, in lesson {lesson + 1}")
+        if checkpoints is not None:
+            checkpoints.save(int(state.update), Progress(state, jnp.asarray(lesson)))
+    return CurriculumResult(
+        state.model,
+        int(state.update),
+        log.records,
+        lesson == len(lessons.train),
+        time.perf_counter() - started,
+        trained_updates / trained_seconds if trained_seconds else 0.0,
+        state.carry,
+        state.optimizer,
+        _passed(log.records, lessons),
+    )
 
 
 def _passed(records: list[Record], lessons: Lessons) -> list[Passed]:
     return [
-        Passed(int(record["lesson"]), int(record["update"]), record)
+        Passed(int(record["lesson"]), int(record["step"]), record)
         for record in records
-        if record[lessons.score] >= lessons.pass_mark
+        if record[f"valid_{lessons.score}"] >= lessons.pass_mark
     ]
-
-
-def _read(folder: Path | None) -> list[Record]:
-    path = None if folder is None else folder / LESSONS_FILE
-    return json.loads(path.read_text()) if path is not None and path.is_file() else []

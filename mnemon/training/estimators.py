@@ -1,4 +1,4 @@
-"""Learning discrete choices: REINFORCE with a running baseline, the auxiliary reward, the curriculum.
+"""Learning discrete choices: REINFORCE with a running baseline, the auxiliary reward.
 
 A cell that makes discrete choices has their log-probability and entropy in its state
 (`unroll(..., observe=lambda state: (state.log_probability, state.read))`). With the reward of each step, such
@@ -126,16 +126,3 @@ class AuxiliaryReadout(eqx.Module):
         """Predictions, as those of the readout of the model."""
         read, x = jax.lax.stop_gradient((read, x))
         return read @ self.read_weights + x @ self.input_weights
-
-
-def soft_probability(update: int | Array, rate: float = 1.0) -> Float[Array, ""]:
-    r"""The curriculum from soft to discrete addressing: \(p_t = 1 / \sqrt{1 + \rho t}\) at update t.
-
-    `set_fixed(model, soft_probability=soft_probability(update))` sets it in any cell that has it. To draw
-    once a batch, as the authors of D-NTM do, set `jax.random.bernoulli(key, p)`. Their rate is 0.0015.
-
-    >>> soft_probability(3)
-    Array(0.5, dtype=float32, weak_type=True)
-    """
-    require(rate >= 0, "rate", rate, "0 or more", "rate=0.0015")
-    return 1.0 / jnp.sqrt(1.0 + rate * update)

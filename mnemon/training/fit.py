@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..tasks import AbstractTask
 from .checkpoints import Checkpoints
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
+from .schedules import Schedule, set_scheduled
 
 Record = dict[str, float]
 METRICS_FILE = "metrics.jsonl"
@@ -39,6 +40,14 @@ class Interrupted(MnemonError):
     """Ctrl-C: the run was saved and can go on."""
 
 
+class Best(eqx.Module):
+    """The model with the lowest loss on the validation task so far."""
+
+    model: Model
+    loss: Float[Array, ""]
+    since: Int[Array, ""]  # records after it
+
+
 class TrainState(eqx.Module):
     """Everything that an exact resume needs."""
 
@@ -48,13 +57,14 @@ class TrainState(eqx.Module):
     update: Int[Array, ""]  # updates done
     key: PRNGKeyArray  # the run's key; that of an update is derived from it and the number of the update
     totals: dict[str, Float[Array, ""]]  # sums of the metrics since the last record
+    best: Best | None = None  # only with validation
 
 
 @dataclasses.dataclass(frozen=True)
 class FitResult:
     """What [`fit`][mnemon.training.fit] returns."""
 
-    model: Model
+    model: Model  # with validation the best one
     update: int
     records: list[Record]  # a line for each `log_every` updates: `step` and the means of loss, metrics, gradient norm
     solved: bool
@@ -73,9 +83,13 @@ def fit(
     optimizer: optax.GradientTransformation | None = None,
     optimizer_state: Any = None,
     objective: AbstractObjective | None = None,
+    schedules: Sequence[Schedule] = (),
     seed: int = 0,
     log_every: int = 100,
     stop_when_solved: bool = False,
+    validation: AbstractTask | None = None,
+    validation_episodes: int | None = None,
+    patience: int | None = None,
     folder: Path | None = None,
     save_seconds: float = 30.0,
     on_record: Callable[[Record], None] | None = None,
@@ -92,9 +106,14 @@ def fit(
     - `optimizer`: any Optax optimiser; by default Adam 0.001 with the gradient norm clipped at 1.
     - `optimizer_state`: what the optimiser starts from, such as that of an earlier result; by default a fresh one.
     - `objective`: what to minimise; by default the task's loss.
+    - `schedules`: values of the model's named `Fixed` arrays, by the number of the update.
     - `seed`: for data and whatever the model samples.
     - `log_every`: updates a record.
     - `stop_when_solved`: stop at the first record that counts as a solution.
+    - `validation`: a task that is scored at each record; the record has its scores with `valid_` before their names,
+      and the model that is kept is the one with the lowest loss on it.
+    - `validation_episodes`: how many of its episodes; by default all, or 1000.
+    - `patience`: stop after so many records without a better loss on the validation task.
     - `folder`: where `metrics.jsonl` and checkpoints go. If it holds checkpoints already the run goes on from the
       newest sound one, and ends with exactly the metrics of an undisturbed run.
     - `save_seconds`: time between checkpoints.
@@ -115,13 +134,22 @@ def fit(
     require(updates >= 0, "updates", updates, "a number of updates, 0 or more", "updates=10000")
     require(batch >= 1, "batch", batch, "at least one episode", "batch=10")
     require(log_every >= 1, "log_every", log_every, "at least one update", "log_every=100")
+    require(
+        patience is None or (validation is not None and patience >= 1),
+        "patience",
+        patience,
+        "one or more records, and a task for validation",
+        "patience=5, validation=task",
+    )
     objective = default_objective(task) if objective is None else objective
     optimizer = make_optimizer() if optimizer is None else optimizer
     started = time.perf_counter()
     state = _init_state(model, task, optimizer, objective, batch, seed)
     if optimizer_state is not None:
         state = eqx.tree_at(lambda s: s.optimizer, state, optimizer_state)
-    advance = _compiled_advance(state, task, optimizer, objective, batch)
+    if validation is not None:
+        state = start_validation(state)
+    advance = _compiled_advance(state, task, optimizer, objective, batch, schedules)
     with contextlib.ExitStack() as stack:
         log = _Log(folder)
         checkpoints = None if folder is None else stack.enter_context(Checkpoints(folder / "checkpoints"))
@@ -145,7 +173,11 @@ def fit(
                 else f"the last good checkpoint is {path}"
             )
 
-        while done < updates and not (stop_when_solved and solved):
+        def enough() -> bool:
+            tired = patience is not None and state.best is not None and int(state.best.since) >= patience
+            return tired or (stop_when_solved and solved)
+
+        while done < updates and not enough():
             window_end = min(updates, (done // log_every + 1) * log_every)
             count = min(window_end - done, max(1, int(rate * _SECONDS_A_CALL)))
             before = time.perf_counter()
@@ -161,6 +193,10 @@ def fit(
             rate = count / elapsed if rate == 0 else 0.5 * (rate + count / elapsed)
             if done == window_end:
                 state, record = _close_window(state, done, (done - 1) % log_every + 1)
+                if validation is not None:
+                    scores = evaluate(state.model, validation, episodes=validation_episodes, batch=batch)
+                    record |= {f"valid_{name}": value for name, value in scores.items()}
+                    state = _compare(state, scores["loss"])
                 log.append(record)
                 solved = task.solved(record)
                 if on_record is not None:
@@ -175,7 +211,31 @@ def fit(
         save()
     seconds = time.perf_counter() - started
     speed = timed_updates / timed_seconds if timed_seconds else rate
-    return FitResult(state.model, done, log.records, solved, seconds, speed, state.carry, state.optimizer)
+    return FitResult(kept_model(state), done, log.records, solved, seconds, speed, state.carry, state.optimizer)
+
+
+def start_validation(state: TrainState) -> TrainState:
+    """The state of a run that keeps the best model."""
+    return dataclasses.replace(state, best=Best(state.model, jnp.asarray(jnp.inf), jnp.asarray(0)))
+
+
+def _compare(state: TrainState, loss: float) -> TrainState:
+    """The state after a validation."""
+    best = state.best
+    if best is None:
+        raise ValueError("the run does not validate")
+    if loss < float(best.loss):
+        best = Best(state.model, jnp.asarray(loss), jnp.zeros_like(best.since))
+    else:
+        best = dataclasses.replace(best, since=best.since + 1)
+    return dataclasses.replace(state, best=best)
+
+
+def kept_model(state: TrainState) -> Model:
+    """The best model of a run that validates (from its first validation on), the last one of any other."""
+    if state.best is None or bool(jnp.isinf(state.best.loss)):
+        return state.model
+    return state.best.model
 
 
 def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> TrainState:
@@ -193,7 +253,7 @@ def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> Tra
     return TrainState(model, opt_state, carry, jnp.asarray(0), key, totals)
 
 
-def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int):
+def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int, schedules: Sequence[Schedule] = ()):
     """A compiled function (state, task, count) -> (state after `count` updates, whether all was finite).
 
     The count is not a constant of the program, so that one program runs every piece of the run and results do not
@@ -204,16 +264,17 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int)
     def one_update(state: TrainState, task) -> tuple[TrainState, Array]:
         data_key, model_key = jax.random.split(jax.random.fold_in(state.key, state.update))
         episodes = task.batch(data_key, state.update, batch)
+        model = set_scheduled(state.model, schedules, state.update, model_key)
 
-        loss, outcome, gradient = objective.gradient(state.model, task, episodes, state.carry, key=model_key)
+        loss, outcome, gradient = objective.gradient(model, task, episodes, state.carry, key=model_key)
         norm = optax.tree.norm(gradient)
-        parameters = eqx.filter(state.model, trained(state.model))
+        parameters = eqx.filter(model, trained(model))
         steps, opt_state = optimizer.update(gradient, state.optimizer, parameters)
         metrics = {**outcome.metrics, "loss": loss, "gradient_norm": norm}
         totals = {name: total + metrics[name] for name, total in state.totals.items()}
-        model = eqx.apply_updates(state.model, steps)
+        model = eqx.apply_updates(model, steps)
         model = eqx.tree_at(lambda m: m.cell, model, model.cell.with_statistics(outcome.statistics))
-        after = TrainState(model, opt_state, outcome.carry, state.update + 1, state.key, totals)
+        after = TrainState(model, opt_state, outcome.carry, state.update + 1, state.key, totals, state.best)
         return after, jnp.isfinite(loss) & jnp.isfinite(norm)
 
     @eqx.filter_jit

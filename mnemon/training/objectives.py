@@ -51,6 +51,11 @@ class AbstractObjective(eqx.Module):
         (loss, outcome), gradient = jax.value_and_grad(loss_of, has_aux=True)(parameters)
         return loss, outcome, gradient
 
+    def views(self, carry: Any) -> "dict[str, AbstractObjective]":
+        """Other ways to score the network, by name, with what was learned beside it: by default none."""
+        del carry
+        return {}
+
     def after_task(self, model: Model, task: AbstractTask, carry: Any, *, key: PRNGKeyArray) -> "AbstractObjective":
         """The objective for the next task, after this one was learned: by default the same."""
         return self
@@ -92,8 +97,10 @@ class Interactive(AbstractObjective):
     """The task's loss where the network's answers come back as inputs.
 
     In training the teacher's answers come back as often as the task says (always: teacher forcing; mostly: DAgger); in
-    evaluation they are the network's own.
+    evaluation they are the network's own. `truncate` is that of [`Supervised`][].
     """
+
+    truncate: int | None = eqx.field(static=True, default=None)
 
     def init_carry(self, model: Model, task: AbstractTask, batch: int) -> Any:
         return None
@@ -104,23 +111,24 @@ class Interactive(AbstractObjective):
         if not isinstance(task, AbstractInteractive):
             raise TypeError(f"{type(task).__name__} does not take the network's answers as inputs")
         if key is not None and task.teaching == 1.0:
-            return Supervised()(model, task, episodes, carry, key=key)
+            return Supervised(self.truncate)(model, task, episodes, carry, key=key)
         worlds = jax.vmap(task.begin)(episodes)
         batch = episodes.inputs.shape[0]
         inner = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), model.cell.init_state())
-        cell = FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds))
+        cell = FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds), input_size=task.input_size)
         result = unroll(
             cell,
             episodes.inputs,
             state=FedBackState(inner, worlds),
             lengths=episodes.length,
             observe=lambda state: state.world,
+            truncate=self.truncate,
             key=key,
         )
         loss, metrics = task.score(result.outputs, jax.vmap(task.lived)(episodes, result.observed))
         return loss, Outcome(metrics, None, result.statistics)
 
 
-def default_objective(task: AbstractTask) -> AbstractObjective:
+def default_objective(task: AbstractTask, truncate: int | None = None) -> AbstractObjective:
     """The objective that a task is trained and evaluated with unless another is given."""
-    return Interactive() if isinstance(task, AbstractInteractive) else Supervised()
+    return Interactive(truncate) if isinstance(task, AbstractInteractive) else Supervised(truncate)

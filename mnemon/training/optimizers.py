@@ -23,14 +23,24 @@ def optimizer_names() -> list[str]:
     return names
 
 
-def make_optimizer(name: str = "adam", lr: float = 1e-3, clip: float | None = 1.0) -> optax.GradientTransformation:
+SCHEDULES = {
+    "constant": lambda lr, steps: lr,
+    "linear": lambda lr, steps: optax.linear_schedule(lr, 0.0, steps),
+    "cosine": lambda lr, steps: optax.cosine_decay_schedule(lr, steps),
+}
+
+
+def make_optimizer(
+    name: str = "adam", lr: float = 1e-3, clip: float | None = 1.0, *, schedule: str = "constant", steps: int = 1
+) -> optax.GradientTransformation:
     """An optimiser by its Optax name.
 
     **Arguments:**
 
     - `name`: `adam`, `amsgrad`, `nadam`, `rmsprop`, `sgd`, ...
-    - `lr`: learning rate.
+    - `lr`: learning rate, at first.
     - `clip`: largest norm of the gradient; `None` for no clipping.
+    - `schedule`: whether the learning rate is constant or falls to 0 over the `steps` (linear, cosine).
 
     >>> make_optimizer("adom")
     Traceback (most recent call last):
@@ -41,5 +51,7 @@ def make_optimizer(name: str = "adam", lr: float = 1e-3, clip: float | None = 1.
     known = optimizer_names()
     if name not in known:
         raise unknown("optimizer", name, known)
-    optimizer = getattr(optax, name)(lr)
+    if schedule not in SCHEDULES:
+        raise unknown("schedule", schedule, SCHEDULES)
+    optimizer = getattr(optax, name)(SCHEDULES[schedule](lr, max(steps, 1)))
     return optimizer if clip is None else optax.chain(optax.clip_by_global_norm(clip), optimizer)

@@ -1,5 +1,6 @@
 """REINFORCE for cells that make discrete choices (thesis 3.3.1)."""
 
+import operator
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -24,6 +25,24 @@ class ReinforceCarry(NamedTuple):
     optimizer: Any  # the state of the readout's optimiser
 
 
+class FromMemory(AbstractObjective):
+    """The task's loss when its predictions are made from what was read and the input alone (thesis 3.6)."""
+
+    readout: AuxiliaryReadout
+
+    def init_carry(self, model: Model, task: AbstractTask, batch: int) -> Any:
+        return Supervised().init_carry(model, task, batch)
+
+    def __call__(
+        self, model: Model, task: AbstractTask, episodes: Episode, carry: Any, *, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, ""], Outcome]:
+        observe = operator.attrgetter("read")
+        _, result = model(episodes, state=carry, lengths=episodes.length, key=key, observe=observe)
+        outputs = self.readout(result.observed, model.embed(episodes.inputs))
+        loss, metrics = task.score(outputs, episodes)
+        return loss, Outcome(metrics, result.state if task.carries_state else None, result.statistics)
+
+
 class Reinforce(AbstractObjective):
     """The task's loss by backpropagation, and by REINFORCE through the choices of the cell.
 
@@ -39,12 +58,14 @@ class Reinforce(AbstractObjective):
     - `discount`: of rewards to come.
     - `decay`: of the running averages that centre and scale the rewards.
     - `rate`: learning rate of the auxiliary prediction.
+    - `truncate`: stop gradients through the state every so many steps.
     """
 
     auxiliary: bool = eqx.field(static=True, default=False)
     discount: float = eqx.field(static=True, default=1.0)
     decay: float = eqx.field(static=True, default=0.9)
     rate: float = eqx.field(static=True, default=1e-3)
+    truncate: int | None = eqx.field(static=True, default=None)
 
     def init_carry(self, model: Model, task: AbstractTask, batch: int) -> ReinforceCarry:
         state = eqx.filter_eval_shape(lambda cell: cell.init_state(), model.cell)
@@ -59,6 +80,9 @@ class Reinforce(AbstractObjective):
             optimizer = optax.adam(self.rate).init(eqx.filter(readout, eqx.is_array))
         return ReinforceCarry(Supervised().init_carry(model, task, batch), Baseline.start(), readout, optimizer)
 
+    def views(self, carry: ReinforceCarry) -> dict[str, AbstractObjective]:
+        return {} if carry.readout is None else {"from memory": FromMemory(carry.readout)}
+
     def __call__(
         self, model: Model, task: AbstractTask, episodes: Episode, carry: ReinforceCarry, *, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, ""], Outcome]:
@@ -66,6 +90,7 @@ class Reinforce(AbstractObjective):
             episodes,
             state=jax.lax.stop_gradient(carry.state),
             lengths=episodes.length,
+            truncate=self.truncate,
             key=key,
             observe=lambda state: (state.log_probability, state.read if self.auxiliary else None),
         )

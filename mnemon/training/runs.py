@@ -13,12 +13,14 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import optax
 from safetensors.numpy import save_file
 
 from .._errors import MnemonError, require, unknown
@@ -26,27 +28,44 @@ from .._files import write_atomically
 from .._version import __version__
 from ..cells import cell_entry, cell_options, count_parameters, fit_size
 from ..model import Model, make_model
-from ..tasks import AbstractTask, make_task, task_options
+from ..tasks import AbstractTask, make_task, task_class, task_options
 from .checkpoints import Checkpoints
-from .fit import METRICS_FILE, FitResult, Record, _init_state, fit, read_records
+from .curriculum import Lessons, Progress, graph_lessons, train_curriculum
+from .fit import (
+    METRICS_FILE,
+    FitResult,
+    Record,
+    TrainState,
+    _init_state,
+    fit,
+    kept_model,
+    read_records,
+    start_validation,
+)
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
 from .reinforce import Reinforce
+from .schedules import Schedule, set_scheduled
+from .synthetic import SyntheticGradients
 
+Config = TypeVar("Config")
 CONFIG_FILE = "run.json"
 WEIGHTS_FILE = "model.safetensors"
-# A run may be resumed to another end, and with another rule for stopping.
-_FREE = ("steps", "stop_when_solved")
-OBJECTIVES: dict[str, Callable[[AbstractTask], AbstractObjective]] = {
+# From the task and the steps after which gradients through the state stop.
+OBJECTIVES: dict[str, Callable[[AbstractTask, int | None], AbstractObjective]] = {
     "supervised": default_objective,
-    "reinforce": lambda task: Reinforce(),
-    "reinforce-auxiliary": lambda task: Reinforce(auxiliary=True),
+    "reinforce": lambda task, truncate: Reinforce(truncate=truncate),
+    "reinforce-auxiliary": lambda task, truncate: Reinforce(auxiliary=True, truncate=truncate),
+    "synthetic-gradients": lambda task, truncate: SyntheticGradients(truncate),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-    """What defines a run. Two runs with equal configurations end with equal metrics on one machine."""
+    """What defines a run. Two runs with equal configurations end with equal metrics on one machine.
+
+    Without an `objective` it is the one that the name of the cell stands for.
+    """
 
     task: str
     cell: str
@@ -61,9 +80,19 @@ class RunConfig:
     log_every: int = 100
     stop_when_solved: bool = False
     embedding_size: int | None = None
-    objective: str = "supervised"
+    objective: str | None = None
+    truncate: int | None = None
+    input_layer_size: int | None = None
+    output_layer_size: int | None = None
+    lr_schedule: str = "constant"
+    schedule: Sequence[str] = ()
+    patience: int | None = None
+    validation_episodes: int | None = None
+    lessons: int | None = None
 
     def __post_init__(self):
+        object.__setattr__(self, "objective", self.objective or cell_entry(self.cell).objective)
+        object.__setattr__(self, "schedule", tuple(self.schedule))  # JSON has lists
         require(self.steps >= 0, "steps", self.steps, "a number of updates, 0 or more", "--steps 10000")
         require(self.batch >= 1, "batch", self.batch, "at least one episode an update", "--batch 10")
         require(
@@ -73,9 +102,20 @@ class RunConfig:
             "at least one update a record",
             "--log-every 100",
         )
-        make_optimizer(self.optimizer, self.lr, self.clip)
+        require(
+            self.truncate is None or self.truncate >= 1,
+            "truncate",
+            self.truncate,
+            "a positive number of steps, or none",
+            "--truncate 20",
+        )
+        require(self.patience is None or self.patience >= 1, "patience", self.patience, "1 or more", "--patience 5")
+        self.make_optimizer()
+        if self.lessons is not None:
+            self.make_lessons()
         if self.objective not in OBJECTIVES:
-            raise unknown("objective", self.objective, OBJECTIVES)
+            raise unknown("objective", str(self.objective), OBJECTIVES)
+        self.make_schedules()
         # An option given at its default is the same run as one not given.
         for name, known in (
             ("task_options", task_options(self.task)),
@@ -88,7 +128,7 @@ class RunConfig:
     def with_budget(self, budget: int) -> "RunConfig":
         """The same run with the cell's size chosen for a number of parameters."""
         task = self.make_task()
-        size = task.input_size if self.embedding_size is None else self.embedding_size
+        size = self.input_layer_size or self.embedding_size or task.input_size
         options = fit_size(self.cell, budget, size, task.output_size, **self.cell_options)
         return dataclasses.replace(self, cell_options=options)
 
@@ -96,14 +136,37 @@ class RunConfig:
         """The task."""
         return make_task(self.task, **self.task_options)
 
+    def make_validation(self) -> AbstractTask | None:
+        """The task that decides which model is kept: the validation split of a data set, or fresh episodes."""
+        if self.patience is None:
+            return None
+        split = {"split": "valid"} if "split" in task_options(self.task) else {}
+        return make_task(self.task, **{**self.task_options, **split})
+
+    def make_lessons(self) -> Lessons:
+        """The lessons, where there are any: examined at each record, by so many episodes as validation has."""
+        episodes = {} if self.validation_episodes is None else {"episodes": self.validation_episodes}
+        task = task_class(self.task)
+        return graph_lessons(task, last=self.lessons, options=self.task_options, check_every=self.log_every, **episodes)
+
+    def make_optimizer(self) -> optax.GradientTransformation:
+        """The optimiser."""
+        return make_optimizer(self.optimizer, self.lr, self.clip, schedule=self.lr_schedule, steps=self.steps)
+
     def make_objective(self, task: AbstractTask) -> AbstractObjective:
         """What is minimised."""
-        return OBJECTIVES[self.objective](task)
+        return OBJECTIVES[str(self.objective)](task, self.truncate)
+
+    def make_schedules(self) -> list[Schedule]:
+        """What changes as training goes on."""
+        return [Schedule.parse(text) for text in self.schedule]
 
     def make_model(self) -> Model:
         """The untrained model."""
         key = jax.random.fold_in(jax.random.key(self.seed), 0x1417)
-        return make_model(self.make_task(), self.cell, embedding_size=self.embedding_size, key=key, **self.cell_options)
+        sizes = {name: getattr(self, name) for name in ("embedding_size", "input_layer_size", "output_layer_size")}
+        model = make_model(self.make_task(), self.cell, **sizes, key=key, **self.cell_options)
+        return set_scheduled(model, self.make_schedules(), 0, key)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,14 +183,24 @@ class Run:
 
     def load(self, report: Callable[[str], None] = print) -> tuple[int, Model]:
         """The newest sound checkpoint: number of updates, and model."""
+        step, state = self.load_state(report)
+        return step, kept_model(state)
+
+    def load_state(self, report: Callable[[str], None] = print) -> tuple[int, TrainState]:
+        """The newest sound checkpoint: number of updates, and all that training knows."""
         config, task = self.config, self.config.make_task()
-        optimizer = make_optimizer(config.optimizer, config.lr, config.clip)
-        like = _init_state(config.make_model(), task, optimizer, config.make_objective(task), config.batch, config.seed)
+        objective = config.make_objective(task)
+        like = _init_state(config.make_model(), task, config.make_optimizer(), objective, config.batch, config.seed)
+        like = like if config.patience is None else start_validation(like)
         with Checkpoints(self.folder / "checkpoints") as checkpoints:
-            restored = checkpoints.restore(like, report)
+            if config.lessons is None:
+                restored = checkpoints.restore(like, report)
+            else:
+                progress = checkpoints.restore(Progress(like, jnp.asarray(0)), report)
+                restored = None if progress is None else (progress[0], progress[1].state)
         if restored is None:
             raise MnemonError(f"{self.folder} holds no sound checkpoint; train it first with `mnemon train --resume`")
-        return restored[0], restored[1].model
+        return restored
 
 
 def open_run(folder: Path) -> Run:
@@ -137,15 +210,17 @@ def open_run(folder: Path) -> Run:
         raise MnemonError(
             f"{folder} is not a run: it has no {CONFIG_FILE}; e.g. `mnemon train copying nru --out {folder}`"
         )
-    stored = _read_config(path)
-    try:
-        return Run(folder, RunConfig(**stored))
-    except TypeError as error:
-        raise MnemonError(f"{path} is damaged: {error}") from error
+    return Run(folder, _read_config(path, RunConfig))
 
 
 def train_run(
-    config: RunConfig, folder: Path, *, resume: bool = False, overwrite: bool = False, **options: Any
+    config: RunConfig,
+    folder: Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    save_seconds: float = 30.0,
+    **options: Any,
 ) -> FitResult:
     """Train a configuration in a folder, or go on with what the folder holds.
 
@@ -153,20 +228,35 @@ def train_run(
     or `overwrite`. Nothing is written before the configuration has been found to work.
     """
     task, model = config.make_task(), config.make_model()
-    claim_folder(folder, config, count_parameters(model), resume=resume, overwrite=overwrite, free=_FREE)
-    result = fit(
-        model,
-        task,
-        updates=config.steps,
-        batch=config.batch,
-        optimizer=make_optimizer(config.optimizer, config.lr, config.clip),
-        objective=config.make_objective(task),
-        seed=config.seed,
-        log_every=config.log_every,
-        stop_when_solved=config.stop_when_solved,
-        folder=folder,
+    objective = config.make_objective(task)
+    eqx.filter_eval_shape(lambda model: objective.init_carry(model, task, config.batch), model)
+    # Unless its learning rate depends on it, a run may go on to another end; its rule for stopping may always change.
+    free = ("steps", "stop_when_solved") if config.lr_schedule == "constant" else ("stop_when_solved",)
+    claim_folder(folder, config, count_parameters(model), resume=resume, overwrite=overwrite, free=free)
+    common: dict[str, Any] = {
+        "updates": config.steps,
+        "batch": config.batch,
+        "optimizer": config.make_optimizer(),
+        "objective": config.make_objective(task),
+        "seed": config.seed,
+        "folder": folder,
         **options,
-    )
+    }
+    if config.lessons is not None:
+        result = train_curriculum(model, config.make_lessons(), **common)
+    else:
+        result = fit(
+            model,
+            task,
+            log_every=config.log_every,
+            stop_when_solved=config.stop_when_solved,
+            schedules=config.make_schedules(),
+            validation=config.make_validation(),
+            validation_episodes=config.validation_episodes,
+            patience=config.patience,
+            save_seconds=save_seconds,
+            **common,
+        )
     export_weights(result.model, folder / WEIGHTS_FILE)
     return result
 
@@ -179,22 +269,20 @@ def claim_folder(
     The fields named in `free` may differ from those of the run that is resumed.
     """
     path = folder / CONFIG_FILE
-    # As it is read back, so that tuples and lists are alike.
-    wanted = json.loads(json.dumps(dataclasses.asdict(config)))
+    wanted = dataclasses.asdict(config)
     if path.exists() and not overwrite:
-        existing = {**_defaults(config), **_read_config(path)}
+        existing = dataclasses.asdict(_read_config(path, type(config)))
         if not resume:
             raise MnemonError(
                 f"{folder} holds a run already: `--resume` goes on, `--overwrite` starts anew; or choose an `--out`"
             )
-        changed = [
+        changed = ", ".join(
             f"{name} {existing[name]!r} not {value!r}"
             for name, value in wanted.items()
             if existing[name] != value and name not in free
-        ]
+        )
         if changed:
-            changes = ", ".join(changed)
-            raise MnemonError(f"{folder} holds another run ({changes}): give another `--out`, or `--overwrite`")
+            raise MnemonError(f"{folder} holds another run ({changed}): give another `--out`, or `--overwrite`")
     elif folder.exists() and any(folder.iterdir()) and not path.exists():
         raise MnemonError(f"{folder} exists and is not a run: give another `--out`")
     about = {
@@ -207,17 +295,9 @@ def claim_folder(
     write_atomically(path, json.dumps(about, indent=2) + "\n")
 
 
-def _defaults(config: Any) -> dict[str, Any]:
-    """The fields that a run from before they existed does not tell of, as it was trained."""
-    return {
-        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-        for field in dataclasses.fields(config)
-    }
-
-
-def _read_config(path: Path) -> dict[str, Any]:
+def _read_config(path: Path, kind: type[Config]) -> Config:
     try:
-        return dict(json.loads(path.read_text())["config"])
+        return kind(**json.loads(path.read_text())["config"])
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise MnemonError(f"{path} is damaged: {error}") from error
 

@@ -109,11 +109,16 @@ def test_estimators_differ_only_in_the_gradient_of_the_choice():
     np.testing.assert_allclose(
         unroll(gumbel, INPUTS, key=key).outputs, unroll(score, INPUTS, key=key).outputs, atol=1e-6
     )
-    outputs = lambda result: jnp.sum(result.outputs**2)  # noqa: E731
+
+    def outputs(result):
+        return jnp.sum(result.outputs**2)
+
+    def chosen(result):
+        return result.state.log_probability.sum()
+
     assert np.any(np.asarray(_gradient(gumbel, outputs).score_weights) != 0)
     assert np.any(np.asarray(_gradient(gumbel, outputs).temperature_weights) != 0)
     np.testing.assert_array_equal(_gradient(score, outputs).score_weights, 0.0)
-    chosen = lambda result: result.state.log_probability.sum()  # noqa: E731
     assert np.any(np.asarray(_gradient(score, chosen).score_weights) != 0)
 
 

@@ -1,19 +1,31 @@
-"""Every experiment: what it says of itself; the cheap ones from run to picture."""
+"""Every experiment: what it says of itself, and its smallest preset from run to picture."""
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
 
-from mnemon.experiments import EXPERIMENTS, Job, Training, reproduce
+from mnemon._errors import BadValue, MnemonError, UnknownName
+from mnemon.experiments import EXPERIMENTS, Job, Training, get_experiment, reproduce
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score
 from mnemon.experiments._report import write_report
 from mnemon.experiments._results import result_rows, write_results
-from mnemon.experiments._runner import RESULT_FILE, job_folder
+from mnemon.experiments._runner import RESULT_FILE, Waiting, do, job_folder, read_result
+from mnemon.experiments.copy_lengths import SharedTraining
 from mnemon.experiments.th_fig_4_2 import TracedTraining
 from mnemon.training.runs import RunConfig
 
-SIMULATED = ["th-fig-3.3", "th-fig-3.5", "nsm-theorem-2"]
+TARGETS = """fwr-table gfw-table-1 gfw-fig-2 gfw-table-2 th-table-3.1 th-table-3.2 th-table-3.3 th-table-3.4 th-fig-3.3
+th-fig-3.5 th-fig-4.1 th-fig-4.2 th-fig-4.3 th-fig-4.4 th-fig-4.5 th-table-4.2 th-table-4.3 th-fig-4.6 th-table-4.1
+th-fig-4.7 th-fig-4.8 th-stability th-forgetting nsm-theorem-2 dnc-traversal dnc-shortest-path dnc-inference
+babi-joint th-fig-5.1 th-fig-5.2 th-fig-5.3 th-fig-5.4 th-fig-5.5"""
+
+
+def test_every_target_is_an_experiment():
+    assert set(TARGETS.split()) <= set(EXPERIMENTS)
+    with pytest.raises(UnknownName, match=r"did you mean 'th-fig-4.1'"):
+        get_experiment("th-fig-41")
 
 
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
@@ -27,41 +39,107 @@ def test_every_experiment_says_what_it_is_and_has_three_presets(name):
         names = [arm.name for arm in preset.arms]
         assert len(set(names)) == len(names) > 0
         assert preset.seeds >= 1
-        assert preset.cost
+        assert preset.cost is None or preset.cost
         assert preset.note
+        for arm in preset.arms:
+            assert arm.name.startswith(arm.group)
+            if arm.home is not None:  # the run is another experiment's own
+                (owner,) = [other for other in EXPERIMENTS[arm.home].presets.values() if arm.job in _jobs(other)]
+                assert owner.seeds >= 1
+
+
+def _jobs(preset: Preset) -> list[Job]:
+    return [arm.job for arm in preset.arms]
 
 
 def _run_smoke(name: str, folder: Path) -> dict:
     """The smoke preset in this process (`reproduce` starts processes, which is slow)."""
     experiment = EXPERIMENTS[name]
     for arm in experiment.presets["smoke"].arms:
-        own = job_folder(folder / "runs", arm.name, 0)
-        result = arm.job.run(0, own)
-        own.mkdir(parents=True, exist_ok=True)
-        (own / RESULT_FILE).write_text(json.dumps(result))
+        do(Waiting(arm.name, arm.job, 0, job_folder(folder / "runs", experiment, "smoke", arm, 0)))
     return json.loads(write_results(experiment, "smoke", 1, folder / "runs", folder / "results").read_text())
 
 
-@pytest.mark.parametrize("name", SIMULATED)
-def test_simulations_run_and_are_drawn(name, tmp_path):
-    content = _run_smoke(name, tmp_path)
+@pytest.fixture(scope="module")
+def shared_runs(tmp_path_factory) -> Path:
+    """Where runs that several experiments show are made once."""
+    return tmp_path_factory.mktemp("smoke")
+
+
+@pytest.mark.usefixtures("synthetic_data")
+@pytest.mark.parametrize("name", list(EXPERIMENTS))
+def test_the_smoke_preset_runs_and_is_drawn(name, shared_runs):
+    content = _run_smoke(name, shared_runs)
     assert content["provenance"]["commit"]
-    written = write_report(name, tmp_path / "results")
+    assert all(arm["seeds"] for arm in content["arms"].values())
+    written = write_report(name, shared_runs / "results")
     assert {path.suffix for path in written} == {".md", ".csv", ".svg", ".png", ".pdf"}
-    page = (tmp_path / "results" / name / "smoke.md").read_text()
+    page = (shared_runs / "results" / name / "smoke.md").read_text()
     assert "![curves](smoke.svg)" in page
     assert content["published"] in page
+    # A picture of nothing is small.
+    assert (shared_runs / "results" / name / "smoke.png").stat().st_size > 8_000
+
+
+def test_networks_that_another_experiment_trained_are_not_trained_again(tmp_path):
+    config = RunConfig("ntm-copy", "gru", {"max_length": 2}, {"hidden_size": 4}, steps=2, batch=2)
+    scores = {"wrong bits at 3": Score("bit_error", {"min_length": 3, "max_length": 3}, 4, 4)}
+    job = SharedTraining(config, scores, "table", "ntm-copy-gru")
+    there = tmp_path / "table" / "smoke" / "ntm-copy-gru-seed0"
+    own = tmp_path / "copy-lengths" / "smoke" / "gru-seed0"
+    first = Training(config).run(0, there)
+    (there / RESULT_FILE).write_text(json.dumps(first))
+    shared = job.run(0, own)
+    assert not own.exists()
+    assert shared["curve"] == first["curve"]
+    (there / RESULT_FILE).unlink()  # not finished there: trained here
+    assert job.run(0, own)["scores"] == shared["scores"]
+    assert own.exists()
 
 
 def test_results_of_done_jobs_are_not_made_again(tmp_path):
     _run_smoke("th-fig-3.5", tmp_path)
     said: list[str] = []
-    runs = tmp_path / "again"
-    (runs / "th-fig-3.5").mkdir(parents=True)
-    (tmp_path / "runs").rename(runs / "th-fig-3.5" / "smoke")
-    path = reproduce("th-fig-3.5", "smoke", runs=runs, results=tmp_path / "results", report=said.append)
-    assert said == ["th-fig-3.5 smoke: 3 of 3 done"]
+    where = {"runs": tmp_path / "runs", "results": tmp_path / "results", "report": said.append}
+    path = reproduce("th-fig-3.5", "smoke", **where)
+    reproduce("th-fig-3.5", "smoke", only=["urmann"], **where)
+    assert said == ["th-fig-3.5 smoke: 3 of 3 done", "th-fig-3.5 smoke: 1 of 1 done"]
     assert path.exists()
+    with pytest.raises(BadValue, match="only='nonet' cannot work"):
+        reproduce("th-fig-3.5", "smoke", only=["nonet"], **where)
+    with pytest.raises(BadValue, match="on='clouds' cannot work"):
+        reproduce("th-fig-3.5", "smoke", on="clouds", **where)
+
+
+def test_a_job_that_another_process_has_done_meanwhile_is_not_done_again(tmp_path):
+    class Once:
+        def run(self, seed: int, folder: Path) -> dict:
+            del seed
+            folder.mkdir()
+            return {"made": str(folder)}
+
+    waiting = Waiting("once", Once(), 0, tmp_path / "once-seed0")
+    assert [do(waiting), do(waiting)] == ["once", "once"]
+    assert read_result(waiting.folder) == {"made": str(waiting.folder)}
+
+
+def test_an_error_of_a_job_reaches_other_processes(tmp_path):
+    job = Training(RunConfig("char-lm", "rnn", {"text": str(tmp_path / "missing.txt")}, steps=1))
+    with pytest.raises(MnemonError) as caught:
+        do(Waiting("bad seed 0", job, 0, tmp_path / "bad-seed0"))
+    said = str(pickle.loads(pickle.dumps(caught.value)))
+    assert said.startswith("bad seed 0: ")
+    assert "missing.txt" in said
+
+
+def test_arms_without_results_are_named_and_not_drawn(tmp_path):
+    experiment = EXPERIMENTS["th-fig-3.5"]
+    first, *rest = experiment.presets["smoke"].arms
+    do(Waiting(first.name, first.job, 0, job_folder(tmp_path / "runs", experiment, "smoke", first, 0)))
+    write_results(experiment, "smoke", 1, tmp_path / "runs", tmp_path / "results")
+    write_report("th-fig-3.5", tmp_path / "results")
+    page = (tmp_path / "results" / "th-fig-3.5" / "smoke.md").read_text()
+    assert f"Not run: {', '.join(arm.name for arm in rest)}." in page
 
 
 def test_the_change_of_a_memory_is_measured_by_phase(tmp_path):
@@ -110,6 +188,26 @@ def test_scores_after_training_are_in_the_table(tmp_path):
     rows = result_rows({"arms": arms})
     assert float(rows[0]["wrong bits at 3"]) == pytest.approx(result["scores"]["wrong bits at 3"], rel=1e-3)
     assert rows[1]["wrong bits at 3"] == "–"
+    assert "wrong bits at 3, published" not in rows[0]
+    arms["scored"]["numbers"] = {"wrong bits at 3": 1.25}
+    rows = result_rows({"arms": arms})
+    assert [row["wrong bits at 3, published"] for row in rows] == ["1.25", "–"]
+
+
+@pytest.mark.usefixtures("synthetic_data")
+def test_scores_of_parts_and_units(tmp_path):
+    config = RunConfig("babi", "rnn", {}, {"hidden_size": 3}, steps=1, batch=2)
+    test = {"split": "test"}
+    scores = {
+        "mean": Score("error", test, 4, 4, of="parts"),
+        "mean %": Score("error", test, 4, 4, unit="%", of="parts"),
+        "right %": Score("error", test, 4, 4, unit="% wrong", of="parts"),
+        "failed": Score("error", test, 4, 4, of="failed parts"),
+    }
+    found = Training(config, scores).run(0, tmp_path)["scores"]
+    assert found["mean %"] == pytest.approx(100 * found["mean"])
+    assert found["right %"] == pytest.approx(100 - found["mean %"])
+    assert found["failed"] == 2.0  # the two tasks of the synthetic files, after one update
 
 
 def _lifelong_result(seed: int) -> dict:
@@ -134,7 +232,11 @@ def _lifelong_result(seed: int) -> dict:
 def test_figures_of_the_lifelong_benchmark_are_tabled_and_drawn(name):
     experiment = EXPERIMENTS[name]
     arms = {
-        arm.name: {"published": arm.published, "seeds": {str(seed): _lifelong_result(seed) for seed in range(2)}}
+        arm.name: {
+            "group": arm.group,
+            "published": arm.published,
+            "seeds": {str(n): _lifelong_result(n) for n in range(2)},
+        }
         for arm in experiment.presets["paper"].arms
     }
     assert experiment.table is not None
@@ -146,15 +248,15 @@ def test_figures_of_the_lifelong_benchmark_are_tabled_and_drawn(name):
 
 
 def test_figures_of_the_lifelong_benchmark_share_their_runs(tmp_path):
-    assert EXPERIMENTS["th-fig-5.3"].runs_of == EXPERIMENTS["th-fig-5.2"].runs_of
-    folder = tmp_path / "runs" / "th-fig-5.2" / "laptop"
-    jobs = {arm.name: arm for arm in EXPERIMENTS["th-fig-5.2"].presets["laptop"].arms}
+    jobs = {arm.name: arm.job for arm in EXPERIMENTS["th-fig-5.2"].presets["laptop"].arms}
     for name in ("th-fig-5.1", "th-fig-5.3", "th-fig-5.4", "th-fig-5.5"):
         for arm in EXPERIMENTS[name].presets["laptop"].arms:
-            assert arm.job == jobs[arm.name].job
-    for arm in EXPERIMENTS["th-fig-5.5"].presets["laptop"].arms:
+            assert arm.home == "th-fig-5.2"
+            assert arm.job == jobs[arm.name]
+    experiment = EXPERIMENTS["th-fig-5.5"]
+    for arm in experiment.presets["laptop"].arms:
         for seed in range(arm.seeds or 3):
-            own = job_folder(folder, arm.name, seed)
+            own = job_folder(tmp_path / "runs", experiment, "laptop", arm, seed)
             own.mkdir(parents=True)
             (own / RESULT_FILE).write_text(json.dumps(_lifelong_result(seed)))
     said: list[str] = []

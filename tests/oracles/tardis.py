@@ -43,8 +43,8 @@ def oracle(cell, xs):
         total = {gate: from_x[gate] + from_h[gate] + from_r[gate] for gate in from_r}
         alpha, beta = 1.0, 1.0
         if cell.reset_gates:
-            alpha = sigmoid(total["alpha"] / cell.gate_temperature)
-            beta = sigmoid(total["beta"] / cell.gate_temperature)
+            alpha = sigmoid(total["alpha"] / cell.gate_temperature.array)
+            beta = sigmoid(total["beta"] / cell.gate_temperature.array)
         candidate = np.tanh(alpha * from_h["c"] + from_x["c"] + beta * from_r["c"])
         c = sigmoid(total["f"]) * c + sigmoid(total["i"]) * candidate
         h = sigmoid(total["o"]) * np.tanh(c)

@@ -15,7 +15,6 @@ from mnemon.training.estimators import (
     Baseline,
     discounted_returns,
     reinforce,
-    soft_probability,
 )
 
 DRAWS = 20_000
@@ -124,16 +123,9 @@ def test_auxiliary_readout_trains_only_its_own_matrices():
     np.testing.assert_allclose(readout(read, x), read @ readout.read_weights + x @ readout.input_weights, rtol=1e-6)
 
 
-def test_curriculum():
-    np.testing.assert_allclose(soft_probability(0), 1.0)
-    np.testing.assert_allclose(soft_probability(jnp.array(1000), rate=0.0015), 1 / np.sqrt(2.5), rtol=1e-6)
-
-
 def test_bad_values_are_refused():
     zero = jnp.zeros((1, 2))
     with pytest.raises(BadValue, match=r"discount=1.5 cannot work"):
         reinforce(zero, zero, Baseline.start(), discount=1.5)
     with pytest.raises(BadValue, match=r"decay=1.0 cannot work"):
         reinforce(zero, zero, Baseline.start(), decay=1.0)
-    with pytest.raises(BadValue, match=r"rate=-1 cannot work"):
-        soft_probability(3, rate=-1)

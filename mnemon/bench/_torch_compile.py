@@ -1,0 +1,21 @@
+"""The plain PyTorch loop with its step compiled."""
+
+import time
+
+import torch
+
+from ._cells import Spec
+from ._rivals import Rival
+from ._torch import LOOPS, Loop, as_rival
+
+
+def rivals(spec: Spec) -> dict[str, Rival]:
+    """`torch.compile` of the step; compiling the loop as a whole takes minutes for a hundred steps."""
+    cell = spec.make()
+    if type(cell) not in LOOPS:
+        return {}
+    module = Loop(cell, torch.compile(LOOPS[type(cell)]))
+    rival = as_rival(module, spec)
+    started = time.perf_counter()
+    rival.update()
+    return {"torch.compile of the step": rival._replace(compile_seconds=time.perf_counter() - started)}

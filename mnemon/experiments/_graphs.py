@@ -1,0 +1,68 @@
+"""What the experiments on graphs share: lessons, networks, scores."""
+
+from typing import Any
+
+from ..training.runs import RunConfig
+from ._contract import Arm, Score, Training
+
+FINAL = "final lesson %"
+
+
+def graph_arms(
+    task: str,
+    nets: dict[str, dict[str, Any]],
+    numbers: dict[str, dict[str, float]],
+    *,
+    lessons: int,
+    updates: int,
+    batch: int,
+    check_every: int,
+    lr: float,
+    optimizer: str = "adam",
+    final: int,
+    held_out: dict[str, dict[str, Any]],
+    metric: str = "sequences",
+    episodes: int | None = None,
+    clip: float = 10.0,
+) -> tuple[Arm, ...]:
+    """DNC and LSTM taught lesson by lesson; scored on the last lesson of all and on graphs that are never taught."""
+    count = 200 if episodes is None else episodes
+    scores = {FINAL: Score(metric, {"lesson": final}, count, 50, unit="%")}
+    scores |= {name: Score(metric, options, count, 50, unit="%") for name, options in held_out.items()}
+    return tuple(
+        Arm(
+            cell,
+            Training(
+                RunConfig(
+                    task,
+                    cell,
+                    cell_options=options,
+                    steps=updates,
+                    batch=batch,
+                    lr=lr,
+                    optimizer=optimizer,
+                    clip=clip,
+                    log_every=check_every,
+                    validation_episodes=episodes,
+                    lessons=lessons,
+                ),
+                scores,
+            ),
+            numbers=numbers.get(cell, {}),
+        )
+        for cell, options in nets.items()
+    )
+
+
+def dnc(hidden_size: int, memory_slots: int, word_size: int, read_heads: int, layers: int = 1) -> dict[str, Any]:
+    """The options of a DNC."""
+    return {
+        "hidden_size": hidden_size,
+        "memory_slots": memory_slots,
+        "word_size": word_size,
+        "read_heads": read_heads,
+        "layers": layers,
+    }
+
+
+TINY = {"dnc": dnc(4, 5, 3, 2)}
