@@ -1,5 +1,7 @@
 """Levels one after the other: passed, failed, grown at, interrupted and gone on with."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import numpy as np
@@ -9,7 +11,7 @@ from mnemon import Copying, make_model
 from mnemon.lifelong import EWC, GEM, Anchor, Watch, largest_difference, learn, widen
 
 LEVELS = [Copying(delay=delay, symbols=3, length=2) for delay in (1, 2)]
-OPTIONS = {"updates": 20, "window": 10, "episodes": 20}
+OPTIONS: dict[str, Any] = {"updates": 20, "window": 10, "episodes": 20}
 QUIET = Watch(report=lambda message: None)
 
 
