@@ -67,7 +67,8 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
     """
     leaves, structure = jax.tree.flatten(eqx.filter_eval_shape(lambda c: c, cell))
     step = _measure_step(tuple(leaves), structure)
-    remat = step.operations < _REMAT_BELOW_OPERATIONS_PER_BYTE * step.kept
+    # Computing a step again needs its state: nothing is gained where a step keeps less than that (sparse access).
+    remat = step.state < step.kept and step.operations < _REMAT_BELOW_OPERATIONS_PER_BYTE * step.kept
     fitting = _BLOCK_BYTES // max(step.state, 1)
     in_blocks = (
         remat and not step.has_statistics and batch * step.state > _BLOCK_ABOVE_BYTES and fitting >= _LEAST_BLOCK

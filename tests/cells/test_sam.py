@@ -8,7 +8,7 @@ import pytest
 
 from mnemon import Plan, choose_plan, unroll
 from mnemon._errors import BadValue
-from mnemon.cells import SAM, sam
+from mnemon.cells import SAM, _sparse, sam
 
 ON, OFF = 30.0, -200.0  # logits of gates that are exactly 1 and 0 in float32
 
@@ -105,7 +105,7 @@ def test_gradients_are_those_of_plain_indexing(monkeypatch):
         memory = memory.at[rows[:, -1]].set(0.0)
         return memory.at[rows].add(weights[:, :, None] * words[:, None, :])
 
-    monkeypatch.setattr(sam, "read_rows", lambda memory, rows: (memory[rows], memory))
+    monkeypatch.setattr(_sparse, "read_rows", lambda memory, rows: (memory[rows], memory))
     monkeypatch.setattr(sam, "wipe_and_add", plain_write)
     plain = _gradient(cell, inputs, options, Plan(defer=False))
     for ours, theirs in zip(jax.tree.leaves(sparse), jax.tree.leaves(plain), strict=True):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mnemon import unroll
+from mnemon import Plan, choose_plan, unroll
 from mnemon._errors import BadValue
 from mnemon.cells import SDNC
 
@@ -73,7 +73,7 @@ def test_gradients_through_links_change_no_output():
     def run(link_gradients):
         cell = _cell(link_gradients=link_gradients)
         outputs = unroll(cell, inputs).outputs
-        gradient = eqx.filter_grad(lambda c: jnp.sum(unroll(c, inputs).outputs ** 2))(cell)
+        gradient = eqx.filter_grad(lambda c: jnp.sum(unroll(c, inputs, plan=Plan()).outputs ** 2))(cell)
         return outputs, gradient.interface.weights
 
     (outputs, stopped), (same, full) = run(False), run(True)
@@ -84,7 +84,7 @@ def test_gradients_through_links_change_no_output():
 def test_training_memory_grows_with_time_but_not_with_slots_times_time():
     @eqx.filter_jit
     def gradient(cell, inputs):
-        return eqx.filter_grad(lambda c: jnp.sum(unroll(c, inputs).outputs ** 2))(cell)
+        return eqx.filter_grad(lambda c: jnp.sum(unroll(c, inputs, plan=Plan()).outputs ** 2))(cell)
 
     def temporary_bytes(slots: int, time: int) -> int:
         lowered = gradient.lower(_cell(memory_slots=slots), jnp.zeros((2, time, 3)))
@@ -93,6 +93,7 @@ def test_training_memory_grows_with_time_but_not_with_slots_times_time():
     growth = {slots: temporary_bytes(slots, 96) - temporary_bytes(slots, 32) for slots in (256, 4096)}
     assert growth[256] > 0
     assert growth[4096] < 1.2 * growth[256]
+    assert not choose_plan(_cell(memory_slots=4096), 2, 96).remat  # which would keep the whole memory at each step
 
 
 @pytest.mark.parametrize(
