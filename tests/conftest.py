@@ -16,6 +16,7 @@ from mnemon.data import _store
 from tests import realdata, synthetic
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_num_cpu_devices", 2)  # so that batches can be shared
 warnings.filterwarnings("error")
 
 # Tests of real data need real data; a run without them says so in its last lines.

@@ -131,8 +131,8 @@ class Loop(torch.nn.Module):
         leaves = self.cell.init_state()
         state = [inputs.new_zeros(inputs.shape[0], leaf.shape[0]) for leaf in leaves]
         outputs = []
-        for t in range(inputs.shape[1]):
-            state = self.step(self.cell, w, state, drive[:, t])
+        for step_drive in drive.unbind(1):  # indexing would write zeros for all steps in each step's backward pass
+            state = self.step(self.cell, w, state, step_drive)
             outputs.append(state[0])
         return torch.stack(outputs, 1)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from .._errors import BadValue, MnemonError, require
 from .._files import write_atomically
 from ..training import Interrupted
+from ..unroll import use_cores
 from ._contract import Arm, Experiment, Job, Preset
 from ._registry import get_experiment
 from ._results import write_results
@@ -129,6 +130,7 @@ def do(waiting: Waiting) -> str:
     folder = waiting.folder
     with _lock(folder.with_name(f"{folder.name}.lock")):
         if read_result(folder) is None:
+            use_cores()
             try:
                 result = waiting.job.run(waiting.seed, folder)
             except Interrupted:
@@ -165,8 +167,10 @@ def _in_processes(waiting: list[Waiting], jobs: int) -> Iterator[str]:
 
 def thread_flags(jobs: int) -> dict[str, str]:
     """Several processes on few cores only get in each other's way if each of them uses all cores."""
+    if jobs == 1:
+        return {}
     flags = os.environ.get("XLA_FLAGS", "")
-    return {"XLA_FLAGS": f"{flags} --xla_cpu_multi_thread_eigen=false".strip()} if jobs > 1 else {}
+    return {"JAX_NUM_CPU_DEVICES": "1", "XLA_FLAGS": f"{flags} --xla_cpu_multi_thread_eigen=false".strip()}
 
 
 @contextlib.contextmanager
