@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .._errors import BadValue, MnemonError, require
 from .._files import write_atomically
+from .._provenance import provenance
 from ..training import Interrupted
 from ..unroll import use_cores
 from ._contract import Arm, Experiment, Job, Preset
@@ -91,7 +92,7 @@ def run_experiment(
     names = ", ".join(arm.name for arm in grid.arms)
     require(bool(arms), "only", " ".join(only), f"a part of a name among {names}", f"--only {grid.arms[0].name}")
     found = [
-        (arm, seed, job_folder(runs, experiment, preset, arm, seed))
+        (arm, seed, job_folder(runs, experiment.id, preset, arm, seed))
         for seed in range(count)
         for arm in arms
         if arm.seeds is None or seed < arm.seeds or seeds is not None
@@ -111,12 +112,12 @@ def run_experiment(
             done = on_ray(waiting, jobs, None if on == "ray" else on)
         for name in done:
             report(f"{name} done")
-    return write_results(experiment, preset, count, runs, results)
+    return write_results(experiment, preset, runs, results)
 
 
-def job_folder(runs: Path, experiment: Experiment, preset: str, arm: Arm, seed: int) -> Path:
+def job_folder(runs: Path, experiment: str, preset: str, arm: Arm, seed: int) -> Path:
     """Where one job works."""
-    return runs / (arm.home or experiment.id) / preset / f"{arm.name}-seed{seed}"
+    return runs / (arm.home or experiment) / preset / f"{arm.name}-seed{seed}-{arm.settings}"
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:
@@ -137,7 +138,7 @@ def do(waiting: Waiting) -> str:
                 raise
             except MnemonError as error:  # in a form that every process understands
                 raise MnemonError(f"{waiting.name}: {error}") from None
-            write_atomically(folder / RESULT_FILE, json.dumps(result))
+            write_atomically(folder / RESULT_FILE, json.dumps({**result, "provenance": provenance()}))
     return waiting.name
 
 

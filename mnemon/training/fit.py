@@ -36,6 +36,13 @@ _SECONDS_A_CALL = 0.5
 class Diverged(MnemonError):
     """The loss or a gradient was not finite."""
 
+    def __init__(self, message: str, update: int):
+        super().__init__(message)
+        self.update = update
+
+    def __reduce__(self):  # from one process to another
+        return type(self), (str(self), self.update)
+
 
 class Interrupted(MnemonError):
     """Ctrl-C: the run was saved and can go on."""
@@ -187,7 +194,8 @@ def fit(
             elapsed = time.perf_counter() - before
             if not sound:
                 done = int(state.update)
-                raise Diverged(f"the loss or its gradient was not finite at update {done + 1}; {where(save())}")
+                message = f"the loss or its gradient was not finite at update {done + 1}; {where(save())}"
+                raise Diverged(message, done + 1)
             done += count
             if rate > 0:  # the first call also compiles
                 timed_updates, timed_seconds = timed_updates + count, timed_seconds + elapsed
