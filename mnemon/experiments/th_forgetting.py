@@ -34,11 +34,11 @@ EXPERIMENT = Experiment(
     presets={
         "smoke": Preset(_arms(5, (2,), 40, ("nru",)), 1, None, "T = 5, k = 2, 40 updates: shows only that it runs"),
         "laptop": Preset(
-            _arms(100, (1, 2, 5, 10), 20_000),
+            _arms(100, (1, 2, 5, 10), 30_000),
             3,
             None,
-            "T = 100, at most 20,000 updates; k = 1, where every example starts afresh, for comparison; with the equations "
-            "of the thesis, and with what its authors' code does differently (see th-stability)",
+            "T = 100, at most 30,000 updates; k = 1, where every example starts afresh, for comparison; with the "
+            "equations of the thesis, and with what its authors' code does differently (see th-stability)",
         ),
         "paper": Preset(_arms(100, (2, 5, 10), 200_000), 3, None, "as published"),
     },
