@@ -23,9 +23,12 @@ lint: $(STAMP)
 	$(BIN)/pyright
 
 # In parts: a process that has compiled some hundreds of programs runs out of memory mappings, and XLA crashes.
-PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+# Programs that one part has compiled are read by the next.
+CACHE := $(VENV)/compiled-by-tests
+PYTEST := MNEMON_TEST_CACHE=$(CURDIR)/$(CACHE) $(BIN)/pytest -n 2 --dist worksteal
 
 test: lint
+	rm -rf $(CACHE)
 	$(PYTEST) tests/cells
 	$(PYTEST) tests/conformance/test_cells.py
 	$(PYTEST) tests/conformance/test_oracles.py
