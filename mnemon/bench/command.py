@@ -30,7 +30,9 @@ class Options:
     against: tuple[Against, ...] = ()
     """Also measure other libraries' networks of the same equations, alternately in the same run."""
     suite: bool = False
-    """Measure the comparisons of the suite instead, and write them to results/bench/suite.json."""
+    """Measure the comparisons of the suite instead, and write them to results/bench/suite.json and .md."""
+    only: tuple[str, ...] = ()
+    """Some comparisons of the suite, by name; what is stored of the others stays."""
     results: Path = Path("results")
     """Where the suite is written."""
     seconds: float = 2.0
@@ -65,7 +67,7 @@ def bench(arguments: list[str], show: Callable[[list[Row], bool, str], None]) ->
     if options.suite:
         from ._suite import run_suite
 
-        rows = run_suite(options.seconds, options.results)
+        rows = run_suite(options.seconds, options.results, options.only)
     else:
         for cell in options.cells:
             cell_entry(cell)
@@ -117,6 +119,8 @@ def bench_cell(spec: Spec, size: str, against: tuple[str, ...], seconds: float) 
             "parameters": parameters,
             "share_of_product_rate": float(f"{compiled.operations / update.median / rate:.3g}"),
             "speedup": 1.0,
+            "checked": None,  # whether a rival's results were compared with ours
+            "plan": None,
         }
 
     rows = [row("mnemon", compiled.compile_seconds)]
