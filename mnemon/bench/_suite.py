@@ -8,7 +8,7 @@ from typing import Any
 
 from .._errors import unknown
 from .._files import write_atomically
-from .._provenance import provenance
+from .._provenance import in_words, provenance
 from ..cells import CELLS, count_parameters
 from ._cells import Spec, compile_cell, large, small
 from ._measure import Timing, measure_alternately
@@ -204,10 +204,7 @@ def _markdown(stored: Mapping[str, Any]) -> str:
     ]
     sources: dict[str, list[str]] = {}
     for name, about in stored.items():
-        source = about["provenance"]
-        versions = ", ".join(f"{package} {version}" for package, version in source["versions"].items())
-        text = f"commit `{source['commit']}`, {source['machine']}, {versions}, {source['date']}"
-        sources.setdefault(text, []).append(name)
+        sources.setdefault(in_words(about["provenance"]), []).append(name)
     lines = [
         "# Speed and memory of training updates",
         "",
@@ -215,6 +212,6 @@ def _markdown(stored: Mapping[str, Any]) -> str:
         "many times as long as ours the other takes (at least), or how many times as much ours takes (at most).",
         "",
         markdown_table(rows),
-        *(f"Measured at {text}: {', '.join(names)}." for text, names in sources.items()),
+        *(f"- {', '.join(names)}: {text}" for text, names in sources.items()),
     ]
     return "\n".join(lines) + "\n"
