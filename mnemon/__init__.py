@@ -22,3 +22,4 @@ from .unroll import Plan as Plan
 from .unroll import Unrolled as Unrolled
 from .unroll import choose_plan as choose_plan
 from .unroll import unroll as unroll
+from .unroll import use_cores as use_cores

@@ -24,11 +24,12 @@ def _count(jaxpr) -> int:
             (contracted, _), _ = eqn.params["dimension_numbers"]
             depth = math.prod(eqn.invars[0].aval.shape[d] for d in contracted)
             total += 2 * depth * math.prod(eqn.outvars[0].aval.shape)
+        shares = eqn.params["mesh"].size if eqn.primitive.name == "shard_map" else 1
         for inner in eqn.params.values():
             if isinstance(inner, jex.ClosedJaxpr):
-                total += _count(inner.jaxpr)
+                total += shares * _count(inner.jaxpr)
             elif isinstance(inner, jex.Jaxpr):
-                total += _count(inner)
+                total += shares * _count(inner)
     return total
 
 

@@ -1,14 +1,17 @@
 """The time loop: the only one in the package."""
 
+import contextlib
 import dataclasses
 import functools
 import math
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend import core as jex
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
@@ -41,12 +44,15 @@ class Plan:
     - `block`: run the batch in blocks of so many examples, one after another, so that large states stay in cache.
       In training, cells with batch statistics take them over a block.
       Each block is computed again in the backward pass, so training memory is that of one block.
+    - `share`: share the batch among all of JAX's devices, which run at the same time and meet once, to add up the
+      gradients. See [`use_cores`][mnemon.use_cores]. In training, cells with batch statistics take them over a share.
     """
 
     defer: bool = True
     remat: bool = False
     segment: int | None = None
     block: int | None = None
+    share: bool = False
 
 
 # Above this many bytes kept for the backward pass the loop keeps one state for each sqrt(T) steps.
@@ -56,6 +62,54 @@ _REMAT_BELOW_OPERATIONS_PER_BYTE = 5
 # States of a batch above the first are run in blocks of about the second, which stays in a core's cache, if that is
 # at least so many examples: smaller products would cost more than the cache saves.
 _BLOCK_ABOVE_BYTES, _BLOCK_BYTES, _LEAST_BLOCK = 2**20, 2**18, 8
+# A batch that keeps fewer bytes in all is over before a second core has begun; a share has at least so many examples.
+_SHARE_ABOVE_BYTES, _LEAST_SHARE = 2**20, 2
+_SHARES_AXIS = "shares"
+_USUAL_CORES = 4
+
+
+def use_cores(count: int | None = None) -> None:
+    """Let batches be shared among CPU cores: by default all that this process may use, at most 4.
+
+    XLA computes the small operations of a step on one core, so a network that goes step by step gains little from the
+    others; whole sequences of different examples can be computed at the same time. JAX has one CPU device for each of
+    the cores from here on, and [`choose_plan`][mnemon.choose_plan] uses them where it pays. Call it before JAX computes
+    anything; later it changes nothing. The command line calls it; the environment variable `JAX_NUM_CPU_DEVICES`
+    overrides it.
+    """
+    require(count is None or count >= 1, "count", count, "at least one core", "use_cores(2)")
+    if "JAX_NUM_CPU_DEVICES" not in os.environ:
+        allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        with contextlib.suppress(RuntimeError):  # JAX has begun
+            jax.config.update("jax_num_cpu_devices", min(allowed, _USUAL_CORES) if count is None else count)
+
+
+def on_every_core(tree: PyTree) -> PyTree:
+    """The arrays of a tree with a copy for each of JAX's devices, where a loop that shares a batch would put them."""
+    return jax.device_put(tree, jax.sharding.NamedSharding(_shares(), jax.P()))
+
+
+def from_cores(tree: PyTree) -> PyTree:
+    """The arrays of a tree where JAX puts new ones; a loop that shares a batch leaves them on every core."""
+
+    def bring(array: Array) -> Array:
+        if not isinstance(array, jax.Array) or len(array.sharding.device_set) == 1:
+            return array
+        if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(bring(jax.random.key_data(array)), impl=jax.random.key_impl(array))
+        return jnp.asarray(np.asarray(array))
+
+    return jax.tree.map(bring, tree)
+
+
+def _shares() -> jax.sharding.Mesh:
+    return jax.sharding.Mesh(jax.local_devices(), (_SHARES_AXIS,))
+
+
+def _free_cores() -> int:
+    """CPU devices that a batch may be shared among; one where a caller already shares them."""
+    busy = not jax.sharding.get_abstract_mesh().empty
+    return 1 if busy or jax.default_backend() != "cpu" else jax.local_device_count()
 
 
 def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
@@ -63,8 +117,8 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
 
     >>> import jax
     >>> from mnemon.cells import LSTM
-    >>> choose_plan(LSTM(3, 128, key=jax.random.key(0)), batch=32, time=16_384)
-    Plan(defer=True, remat=False, segment=128, block=None)
+    >>> choose_plan(LSTM(3, 128, key=jax.random.key(0)), batch=32, time=16_384).segment
+    128
     """
     leaves, structure = jax.tree.flatten(eqx.filter_eval_shape(lambda c: c, cell))
     step = _measure_step(tuple(leaves), structure)
@@ -76,7 +130,14 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
     )
     block = fitting if in_blocks else None
     kept = (block or batch) * time * (step.state if remat else step.kept)
-    return Plan(remat=remat, block=block, segment=math.ceil(math.sqrt(time)) if kept > _SEGMENT_ABOVE_BYTES else None)
+    cores = _free_cores()
+    worth = batch * time * step.kept > _SHARE_ABOVE_BYTES and batch >= _LEAST_SHARE * cores
+    return Plan(
+        remat=remat,
+        block=block,
+        segment=math.ceil(math.sqrt(time)) if kept > _SEGMENT_ABOVE_BYTES else None,
+        share=cores > 1 and worth and not step.has_statistics,
+    )
 
 
 class _Step(NamedTuple):
@@ -201,8 +262,40 @@ def unroll(
     keys = None if key is None else jax.random.key_data(jax.random.split(key, (batch, time)))
     if state is None:
         state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), cell.init_state())
-    run = eqx.Partial(_run, cell, observe, truncate, plan, precision)
     steps = _Steps(inputs, mask, reset, keys)
+    run = _run_shares if plan.share else _run_blocks
+    return run(cell, observe, truncate, plan, precision, state, steps)
+
+
+def _run_shares(cell, observe, truncate, plan: Plan, precision: Precision, state, steps: _Steps) -> Unrolled:
+    """Run a share of the batch on each device, the last shares filled up with zeros."""
+    batch, mesh = steps.inputs.shape[0], _shares()
+    dynamic, static = eqx.partition(cell, eqx.is_array)
+
+    def run_share(dynamic, state, steps) -> tuple:
+        result = _run_blocks(eqx.combine(dynamic, static), observe, truncate, plan, precision, state, steps)
+        return result[:3], jax.lax.pmean(result.statistics, _SHARES_AXIS)
+
+    whole, shared = jax.P(), jax.P(_SHARES_AXIS)
+    filling = -batch % mesh.size
+    state, steps = jax.tree.map(
+        lambda leaf: jnp.pad(leaf, [(0, filling), *[(0, 0)] * (leaf.ndim - 1)]) if filling else leaf, (state, steps)
+    )
+    filled, statistics = jax.shard_map(
+        run_share,
+        mesh=mesh,
+        in_specs=(whole, shared, shared),
+        out_specs=(shared, whole),
+        check_vma=False,
+    )(dynamic, state, steps)
+    outputs, state, observed = jax.tree.map(lambda leaf: leaf[:batch], filled)
+    return Unrolled(outputs, state, observed, statistics)
+
+
+def _run_blocks(cell, observe, truncate, plan: Plan, precision: Precision, state, steps: _Steps) -> Unrolled:
+    """Run a share of the batch, block after block."""
+    run = eqx.Partial(_run, cell, observe, truncate, plan, precision)
+    batch = steps.inputs.shape[0]
     if plan.block is None or plan.block >= batch:
         return run(state, steps)
     block = next(size for size in range(plan.block, 0, -1) if batch % size == 0)

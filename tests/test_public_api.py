@@ -27,6 +27,7 @@ PUBLIC = {
     "make_optimizer",
     "make_task",
     "unroll",
+    "use_cores",
 }
 
 

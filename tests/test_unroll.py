@@ -6,8 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mnemon import Plan, Stack, choose_plan, unroll
+from mnemon import Plan, Stack, choose_plan, unroll, use_cores
 from mnemon.cells import GRU, LSTM, NRU, RNN, make_cell
+from mnemon.unroll import from_cores
 
 
 def _inputs(*shape):
@@ -80,7 +81,10 @@ def test_a_plan_is_chosen_from_the_sizes_and_can_be_seen():
     cell = LSTM(4, 128, key=jax.random.key(0))
     assert choose_plan(cell, 10, 100).segment is None
     assert choose_plan(cell, 100, 16_384).segment == 128
-    assert choose_plan(cell, 100, 100) == Plan()
+    assert choose_plan(cell, 100, 100) == Plan(share=True)
+    assert choose_plan(cell, 3, 1000) == Plan()  # too few examples to share
+    assert choose_plan(cell, 10, 2) == Plan()  # over before another core has begun
+    assert not choose_plan(make_cell("bn-lstm", 4, hidden_size=128, key=jax.random.key(0)), 100, 100).share
 
 
 def test_steps_that_keep_much_for_little_arithmetic_are_computed_again_and_large_states_run_in_blocks():
@@ -124,3 +128,56 @@ def test_bad_input(options, message):
     cell = RNN(3, 5, key=jax.random.key(0))
     with pytest.raises(ValueError, match=message):
         unroll(cell, **{"inputs": jnp.zeros((2, 5, 3)), **options})
+
+
+@eqx.filter_jit
+def _shared_and_not(cell, inputs, state, key, share):
+    """Outputs, gradients and all else of a loop that uses everything `unroll` offers."""
+
+    def loss(both):
+        cell, inputs = both
+        result = unroll(
+            cell,
+            inputs,
+            state=state,
+            lengths=jnp.array([7, 2, 5, 7, 1]),
+            reset=jnp.arange(7)[None] == jnp.arange(5)[:, None],
+            key=key,
+            observe=lambda state: state.hidden,
+            truncate=3,
+            plan=Plan(share=share),
+        )
+        return jnp.sum(jnp.sin(result.outputs)), result
+
+    (_, result), gradient = eqx.filter_value_and_grad(loss, has_aux=True)((cell, inputs))
+    return result, gradient
+
+
+def test_a_batch_shared_among_cores_is_the_same_batch():
+    cell = make_cell("dntm-discrete", 3, hidden_size=5, memory_slots=7, key=jax.random.key(0))
+    state = jax.tree.map(lambda leaf: jnp.stack([leaf] * 5), cell.init_state())
+    shared, alone = (
+        _shared_and_not(cell, _inputs(5, 7, 3), state, jax.random.key(4), share) for share in (True, False)
+    )  # five examples on two cores: one place of the second is empty
+    for a, b in zip(jax.tree.leaves(shared), jax.tree.leaves(alone), strict=True):
+        if eqx.is_inexact_array(a):
+            np.testing.assert_allclose(a, b, atol=1e-5)
+    assert len(shared[0].outputs.sharding.device_set) == 2
+    assert len(from_cores(shared[0].outputs).sharding.device_set) == 1
+
+
+def test_cores_cannot_change_once_jax_has_begun():
+    before = jax.local_device_count()
+    use_cores(7)
+    assert jax.local_device_count() == before
+    with pytest.raises(ValueError, match=r"count=0 cannot work: wanted at least one core, e\.g\. use_cores\(2\)"):
+        use_cores(0)
+
+
+def test_statistics_of_a_shared_batch_are_means_over_shares():
+    cell = make_cell("bn-lstm", 3, hidden_size=5, key=jax.random.key(0))
+    inputs = _inputs(6, 7, 3)
+    shared = jax.jit(lambda x: unroll(cell, x, key=jax.random.key(2), plan=Plan(share=True)).statistics)(inputs)
+    halves = [unroll(cell, half, key=jax.random.key(2)).statistics for half in (inputs[:3], inputs[3:])]
+    for a, b, c in zip(*map(jax.tree.leaves, (shared, *halves)), strict=True):
+        np.testing.assert_allclose(a, (b + c) / 2, atol=1e-5)

@@ -101,10 +101,23 @@ def compile_network(run: Callable[[Any, jax.Array], jax.Array], network: Any, in
     update = jax.jit(run_update).lower(arrays, opt_state, inputs).compile()
     seconds = time.perf_counter() - started
     memory = update.memory_analysis()
+    # Where the batch is shared among cores, each of them has the arguments.
+    for_forward = _placed((arrays, inputs), forward)
+    for_update = _placed((arrays, opt_state, inputs), update)
     return Compiled(
-        lambda: jax.block_until_ready(forward(arrays, inputs)),
-        lambda: jax.block_until_ready(update(arrays, opt_state, inputs)),
+        lambda: jax.block_until_ready(forward(*for_forward)),
+        lambda: jax.block_until_ready(update(*for_update)),
         seconds,
-        0 if memory is None else memory.temp_size_in_bytes,
+        0 if memory is None else memory.temp_size_in_bytes * _devices(update),
         3 * inputs.shape[1] * product_operations(run_forward, arrays, inputs[:, :1]),
     )
+
+
+def _placed(arguments: tuple, compiled: Any) -> tuple:
+    """The arguments on the devices that a compiled function wants them on."""
+    return jax.device_put(arguments, compiled.input_shardings[0])
+
+
+def _devices(compiled: Any) -> int:
+    """How many devices a compiled function runs on."""
+    return max(len(sharding.device_set) for sharding in jax.tree.leaves(compiled.input_shardings[0]))

@@ -69,7 +69,7 @@ def _updates(model: Any, task: Any, objective: AbstractObjective, count: int) ->
     optimizer = make_optimizer()
     state = _init_state(model, task, optimizer, objective, _BATCH, 0)
     advance = _compiled_advance(state, task, optimizer, objective, _BATCH)
-    return lambda: jax.block_until_ready(eqx.filter(advance(state, task, count)[0], eqx.is_array))
+    return lambda: jax.block_until_ready(eqx.filter(advance(state, count)[0], eqx.is_array))
 
 
 def gem_rows(sizes: Sequence[int], tasks: Sequence[int], seconds: float) -> list[dict[str, Any]]:

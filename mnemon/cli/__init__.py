@@ -7,6 +7,7 @@ from collections.abc import Callable
 from rich.table import Table
 
 from .._errors import MnemonError, unknown
+from ..unroll import use_cores
 from ._output import OUT, say
 from .experiments import demo, experiments, report, reproduce
 from .listings import cells, tasks
@@ -40,6 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         if name not in COMMANDS:
             raise unknown("command", name, COMMANDS)
+        use_cores()
         COMMANDS[name](rest)
     except MnemonError as error:
         from ..training import Interrupted

@@ -1,6 +1,8 @@
 """What an experiment is: a grid of arms, the published numbers beside it, and presets of different cost."""
 
 import dataclasses
+import hashlib
+import json
 import statistics
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,11 +10,28 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from ..model import Model
 from ..tasks import make_task
-from ..training.fit import Record, evaluate
-from ..training.runs import RunConfig, train_run
+from ..training.fit import Diverged, Record, evaluate
+from ..training.runs import RunConfig, open_run, train_run
 
 # A stored curve has at most about this many points; the run's own metrics file has all.
 _CURVE_POINTS = 150
+
+
+def settings_of(value: Any) -> Any:
+    """What a job is to do, as plain data: of a dataclass, all fields that are not at their defaults."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        default = {field.name: field.default for field in dataclasses.fields(value)}
+        empty = ({}, (), [])  # what the factories of defaults make
+        fields = {name: getattr(value, name) for name in default}
+        return [
+            type(value).__name__,
+            {k: settings_of(v) for k, v in sorted(fields.items()) if v != default[k] and v not in empty},
+        ]
+    if isinstance(value, Mapping):
+        return {str(name): settings_of(value[name]) for name in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [settings_of(part) for part in value]
+    return repr(value)
 
 
 @runtime_checkable
@@ -49,14 +68,27 @@ class Score:
 @dataclasses.dataclass(frozen=True)
 class Training:
     """A training run. Its result has the learning curve, whether and when it solved the task (the first record that
-    counts as a solution, or the last lesson passed), the last metrics, and the scores that are wanted after it."""
+    counts as a solution, or the last lesson passed), the last metrics, and the scores that are wanted after it; of a
+    run that diverged, the update at which it did."""
 
     config: RunConfig
     scores: Mapping[str, Score] = dataclasses.field(default_factory=dict)
 
     def run(self, seed: int, folder: Path) -> dict[str, Any]:
         config = dataclasses.replace(self.config, seed=seed)
-        result = train_run(config, folder, resume=True, report=lambda message: None)
+        try:
+            result = train_run(config, folder, resume=True, report=lambda message: None)
+        except Diverged as error:  # which is a result as well
+            records = open_run(folder).records
+            return {
+                "updates": error.update,
+                "diverged": error.update,
+                "solved": False,
+                "steps_to_solve": None,
+                "last": records[-1] if records else {},
+                "curve": thin_curve(records),
+                "scores": {},
+            }
         if config.lessons is None:
             task = config.make_task()
             solved_at = next((record["step"] for record in result.records if task.solved(record)), None)
@@ -100,6 +132,11 @@ class Arm:
     home: str | None = None
     # At most so many seeds, where the arm is too costly for all those of the preset.
     seeds: int | None = None
+
+    @property
+    def settings(self) -> str:
+        """A short name of all that the job is to do: runs with other settings are other runs."""
+        return hashlib.sha256(json.dumps(settings_of(self.job)).encode()).hexdigest()[:8]
 
 
 @dataclasses.dataclass(frozen=True)

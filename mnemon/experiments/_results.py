@@ -14,16 +14,27 @@ from ..cells import count_parameters
 from ._contract import Experiment, Training
 
 
-def write_results(experiment: Experiment, preset: str, seeds: int, runs: Path, results: Path) -> Path:
-    """Collect all finished jobs in `results/ID/PRESET.json`."""
-    from ._runner import job_folder, read_result
+def write_results(experiment: Experiment, preset: str, runs: Path, results: Path) -> Path:
+    """Collect all finished jobs in `results/ID/PRESET.json`.
+
+    What the file holds of runs that are no longer here stays, unless they had other settings.
+    """
+    from ._runner import RESULT_FILE, job_folder, read_result
 
     grid = experiment.presets[preset]
+    path = results / experiment.id / f"{preset}.json"
+    before = json.loads(path.read_text())["arms"] if path.exists() else {}
     arms = {}
     for arm in grid.arms:
-        found = {str(seed): read_result(job_folder(runs, experiment, preset, arm, seed)) for seed in range(seeds)}
-        done = {seed: result for seed, result in found.items() if result is not None}
+        earlier = before.get(arm.name, {})
+        done = dict(earlier["seeds"]) if earlier.get("settings") == arm.settings else {}
+        any_seed = job_folder(runs, experiment.id, preset, arm, 0)
+        for found in any_seed.parent.glob(f"{arm.name}-seed*-{arm.settings}/{RESULT_FILE}"):
+            seed = found.parent.name.removeprefix(f"{arm.name}-seed").removesuffix(f"-{arm.settings}")
+            done[seed] = read_result(found.parent)
+        done = dict(sorted(done.items(), key=lambda item: int(item[0])))
         about: dict[str, Any] = {
+            "settings": arm.settings,
             "published": arm.published,
             "numbers": dict(arm.numbers),
             "group": arm.group,
@@ -45,7 +56,6 @@ def write_results(experiment: Experiment, preset: str, seeds: int, runs: Path, r
         "provenance": provenance(),
         "arms": arms,
     }
-    path = results / experiment.id / f"{preset}.json"
     write_atomically(path, json.dumps(content, indent=1) + "\n")
     return path
 
@@ -67,6 +77,7 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
     arms = content["arms"]
     scores = dict.fromkeys(s for arm in arms.values() for r in arm["seeds"].values() for s in r.get("scores", {}))
     known = {score for arm in arms.values() for score in arm.get("numbers", {})}
+    any_diverged = any("diverged" in r for arm in arms.values() for r in arm["seeds"].values())
     for name, arm in arms.items():
         done = list(arm["seeds"].values())
         numbers = arm.get("numbers", {})
@@ -78,6 +89,7 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
                 "parameters": arm.get("parameters", 0),
                 "seeds": len(done),
                 "solved": f"{len(steps)}/{len(done)}",
+                **({"diverged": _diverged(done)} if any_diverged else {}),
                 "updates to solve (median, range)": _spread([float(step) for step in steps], "{:,.0f}"),
                 "last loss (median, range)": _spread(losses, "{:.4f}"),
                 **{
@@ -95,6 +107,11 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _diverged(done: list[dict[str, Any]]) -> str:
+    at = ", ".join(f"{result['diverged']:,}" for result in done if "diverged" in result)
+    return f"at update {at}" if at else "no"
 
 
 def _spread(values: list[float], form: str) -> str:

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 from .._errors import BadValue, MnemonError, require
 from .._files import write_atomically
+from .._provenance import provenance
 from ..training import Interrupted
+from ..unroll import use_cores
 from ._contract import Arm, Experiment, Job, Preset
 from ._registry import get_experiment
 from ._results import write_results
@@ -90,7 +92,7 @@ def run_experiment(
     names = ", ".join(arm.name for arm in grid.arms)
     require(bool(arms), "only", " ".join(only), f"a part of a name among {names}", f"--only {grid.arms[0].name}")
     found = [
-        (arm, seed, job_folder(runs, experiment, preset, arm, seed))
+        (arm, seed, job_folder(runs, experiment.id, preset, arm, seed))
         for seed in range(count)
         for arm in arms
         if arm.seeds is None or seed < arm.seeds or seeds is not None
@@ -110,12 +112,12 @@ def run_experiment(
             done = on_ray(waiting, jobs, None if on == "ray" else on)
         for name in done:
             report(f"{name} done")
-    return write_results(experiment, preset, count, runs, results)
+    return write_results(experiment, preset, runs, results)
 
 
-def job_folder(runs: Path, experiment: Experiment, preset: str, arm: Arm, seed: int) -> Path:
+def job_folder(runs: Path, experiment: str, preset: str, arm: Arm, seed: int) -> Path:
     """Where one job works."""
-    return runs / (arm.home or experiment.id) / preset / f"{arm.name}-seed{seed}"
+    return runs / (arm.home or experiment) / preset / f"{arm.name}-seed{seed}-{arm.settings}"
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:
@@ -129,13 +131,14 @@ def do(waiting: Waiting) -> str:
     folder = waiting.folder
     with _lock(folder.with_name(f"{folder.name}.lock")):
         if read_result(folder) is None:
+            use_cores()
             try:
                 result = waiting.job.run(waiting.seed, folder)
             except Interrupted:
                 raise
             except MnemonError as error:  # in a form that every process understands
                 raise MnemonError(f"{waiting.name}: {error}") from None
-            write_atomically(folder / RESULT_FILE, json.dumps(result))
+            write_atomically(folder / RESULT_FILE, json.dumps({**result, "provenance": provenance()}))
     return waiting.name
 
 
@@ -165,8 +168,10 @@ def _in_processes(waiting: list[Waiting], jobs: int) -> Iterator[str]:
 
 def thread_flags(jobs: int) -> dict[str, str]:
     """Several processes on few cores only get in each other's way if each of them uses all cores."""
+    if jobs == 1:
+        return {}
     flags = os.environ.get("XLA_FLAGS", "")
-    return {"XLA_FLAGS": f"{flags} --xla_cpu_multi_thread_eigen=false".strip()} if jobs > 1 else {}
+    return {"JAX_NUM_CPU_DEVICES": "1", "XLA_FLAGS": f"{flags} --xla_cpu_multi_thread_eigen=false".strip()}
 
 
 @contextlib.contextmanager

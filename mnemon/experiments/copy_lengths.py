@@ -16,13 +16,15 @@ class SharedTraining(Training):
     """A training run that is also an arm of another experiment: what that has finished is not trained again."""
 
     experiment: str = ""
-    arm: str = ""
+    arm: Arm | None = None
 
     def run(self, seed: int, folder: Path) -> dict[str, Any]:
-        from ._runner import read_result
+        from ._runner import job_folder, read_result
 
+        if self.arm is None:
+            return super().run(seed, folder)
         runs, preset = folder.parents[2], folder.parent.name
-        there = runs / self.experiment / preset / f"{self.arm}-seed{seed}"
+        there = job_folder(runs, self.experiment, preset, self.arm, seed)
         config = dataclasses.replace(self.config, seed=seed)
         finished = read_result(there) is not None and open_run(there).config == config
         return super().run(seed, there if finished else folder)
@@ -37,7 +39,7 @@ def _arms(preset: str, lengths: tuple[int, ...], episodes: int, only: str | None
     return tuple(
         Arm(
             arm.name.removeprefix(f"{task}-"),
-            SharedTraining(arm.job.config, scores, TABLE.id, arm.name),
+            SharedTraining(arm.job.config, scores, TABLE.id, arm),
             "fails beyond the lengths of training" if arm.job.config.cell == "lstm" else "generalises",
         )
         for arm in TABLE.presets[preset].arms

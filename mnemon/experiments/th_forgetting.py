@@ -2,18 +2,27 @@
 
 from ..training.runs import RunConfig
 from ._contract import Arm, Experiment, Preset, Training
+from .th_stability import NETS
 
 
-def _arms(delay: int, resets: tuple[int, ...], steps: int) -> tuple[Arm, ...]:
+def _arms(delay: int, resets: tuple[int, ...], steps: int, nets: tuple[str, ...] = tuple(NETS)) -> tuple[Arm, ...]:
     return tuple(
         Arm(
-            f"nru-reset-{every}",
+            f"{name}-reset-{every}",
             Training(
-                RunConfig("copying", "nru", {"delay": delay, "reset_every": every}, steps=steps, stop_when_solved=True)
+                RunConfig(
+                    "copying",
+                    "nru",
+                    {"delay": delay, "reset_every": every},
+                    NETS[name],
+                    steps=steps,
+                    stop_when_solved=True,
+                )
             ),
             "learns to reset its memory at the start of each example",
         )
         for every in resets
+        for name in nets
     )
 
 
@@ -23,12 +32,13 @@ EXPERIMENT = Experiment(
     shows="loss of NRU on copying memory when its state is reset only once every k examples",
     published="NRU learns to reset its memory at the start of every example, k = 2, 5 and 10",
     presets={
-        "smoke": Preset(_arms(5, (2,), 40), 1, None, "T = 5, k = 2, 40 updates: shows only that it runs"),
+        "smoke": Preset(_arms(5, (2,), 40, ("nru",)), 1, None, "T = 5, k = 2, 40 updates: shows only that it runs"),
         "laptop": Preset(
             _arms(100, (1, 2, 5, 10), 30_000),
             3,
             None,
-            "T = 100, at most 30,000 updates; k = 1, where every example starts afresh, for comparison",
+            "T = 100, at most 30,000 updates; k = 1, where every example starts afresh, for comparison; with the "
+            "equations of the thesis, and with what its authors' code does differently (see th-stability)",
         ),
         "paper": Preset(_arms(100, (2, 5, 10), 200_000), 3, None, "as published"),
     },

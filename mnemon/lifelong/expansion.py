@@ -84,13 +84,13 @@ def widen(
     def visit(leaf: Any, word: str) -> Any:
         if isinstance(leaf, int):
             return hidden_size if word == size else leaf
-        wide = _repeat(leaf, word, widening, sizes, input_power=1, output_power=0)
+        wide = np.asarray(_repeat(leaf, word, widening, sizes, input_power=1, output_power=0))
         words = word.split()
         if len(words) < 2 or size not in words[-2]:
-            return wide
+            return jnp.asarray(wide)
         index, _ = _origins(leaf.shape[-2], words[-2], widening, sizes)
-        scale = noise * jnp.mean(jnp.abs(leaf))
-        return wide + scale * zero_sum_noise(next(keys), index, wide.shape[-1]).astype(wide.dtype)
+        scale = noise * np.mean(np.abs(leaf))
+        return jnp.asarray(wide + scale * zero_sum_noise(next(keys), index, wide.shape[-1]), leaf.dtype)
 
     return walk(model, axes, visit), widening
 
@@ -147,8 +147,12 @@ def widen_tree(
 
 def largest_difference(teacher: Model, student: Model, episodes: Episode) -> float:
     """How far the outputs of two networks are apart at most, over whole sequences."""
-    run = eqx.filter_jit(lambda model: model(episodes, lengths=episodes.length)[0])
-    return float(jnp.max(jnp.abs(run(teacher) - run(student))))
+    return float(np.max(np.abs(_outputs(teacher, episodes) - np.asarray(_outputs(student, episodes)))))
+
+
+@eqx.filter_jit
+def _outputs(model: Model, episodes: Episode) -> Array:
+    return model(episodes, lengths=episodes.length)[0]
 
 
 def condition_numbers(cell: AbstractCell) -> list[float]:
@@ -156,20 +160,21 @@ def condition_numbers(cell: AbstractCell) -> list[float]:
     return [float(np.linalg.cond(np.asarray(matrix, np.float64))) for matrix in cell.recurrent_matrices()]
 
 
-def zero_sum_noise(key: PRNGKeyArray, index: Int[np.ndarray, " rows"], columns: int) -> Float[Array, "rows columns"]:
+def zero_sum_noise(
+    key: PRNGKeyArray, index: Int[np.ndarray, " rows"], columns: int
+) -> Float[np.ndarray, "rows columns"]:
     """Noise that adds up to zero, in each column, over the rows of equal `index`; zero for a row that is alone.
 
     For k rows (thesis, algorithm 2): the gaps between k - 1 uniform numbers in order, 0 and 1 included, minus 1/k.
     """
-    noise = jnp.zeros((len(index), columns))
+    noise = np.zeros((len(index), columns), np.float32)
     order = np.argsort(index, kind="stable")
     _, starts, counts = np.unique(index[order], return_index=True, return_counts=True)
     for count in np.unique(counts[counts > 1]):
         rows = np.stack([order[start : start + count] for start in starts[counts == count]])  # [groups, count]
         shape = (len(rows), int(count) - 1, columns)
-        points = jnp.sort(jax.random.uniform(jax.random.fold_in(key, int(count)), shape), axis=1)
-        points = jnp.concatenate([jnp.zeros_like(points[:, :1]), points, jnp.ones_like(points[:, :1])], axis=1)
-        noise = noise.at[rows].set(jnp.diff(points, axis=1) - 1.0 / count)
+        points = np.sort(jax.random.uniform(jax.random.fold_in(key, int(count)), shape, jnp.float32), axis=1)
+        noise[rows] = np.diff(points, axis=1, prepend=0.0, append=1.0) - np.float32(1.0 / count)
     return noise
 
 
@@ -203,13 +208,10 @@ def _repeat(
     leaf: Array, word: str, widening: Widening, sizes: dict[str, int], *, input_power: int, output_power: int
 ) -> Array:
     """The array with units repeated along its axes, divided by powers of how often."""
-    words = word.split()
+    words, wide = word.split(), np.asarray(leaf)
     for axis, blocks in enumerate(words):
-        index, repeats = _origins(leaf.shape[axis], blocks, widening, sizes)
+        index, repeats = _origins(wide.shape[axis], blocks, widening, sizes)
         power = {len(words) - 1: output_power, len(words) - 2: input_power}.get(axis, 0)
-        shape = [-1 if n == axis else 1 for n in range(leaf.ndim)]
-        factor = jnp.asarray(1.0 / repeats**power, leaf.dtype).reshape(shape)
-        leaf = jnp.take(leaf, index, axis=axis) * jnp.broadcast_to(
-            factor, [len(index) if n == axis else size for n, size in enumerate(leaf.shape)]
-        )
-    return leaf
+        factor = (1.0 / repeats**power).astype(wide.dtype)
+        wide = np.take(wide, index, axis=axis) * np.expand_dims(factor, [n for n in range(wide.ndim) if n != axis])
+    return jnp.asarray(wide)

@@ -22,7 +22,7 @@ class Recent(eqx.Module):
     def empty(cls, task: AbstractTask, slots: int) -> "Recent":
         """Before the first example."""
         like = eqx.filter_eval_shape(task.batch, jax.random.key(0), 0, slots)
-        return cls(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like), jnp.asarray(0))
+        return cls(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like), jnp.zeros((), int))
 
     def write(self, episodes: Episode) -> "Recent":
         """With the last of these episodes in the places of the oldest."""

@@ -157,7 +157,7 @@ def train_curriculum(
             if lesson not in advance:
                 advance = {lesson: _compiled_advance(state, lessons.train[lesson], optimizer, objective, batch)}
             count, before = min(lessons.check_every, updates - int(state.update)), time.perf_counter()
-            state, sound = advance[lesson](state, lessons.train[lesson], count)
+            state, sound = advance[lesson](state, count)
             if not bool(sound):
                 raise Diverged(f"the loss or its gradient was not finite at update {int(state.update) + 1}")
             state, record = _close_window(state, int(state.update), count)

@@ -21,6 +21,7 @@ from .._errors import MnemonError, require
 from ..cells import trained
 from ..model import Model
 from ..tasks import AbstractTask
+from ..unroll import choose_plan, from_cores, on_every_core
 from .checkpoints import Checkpoints
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
@@ -34,6 +35,13 @@ _SECONDS_A_CALL = 0.5
 
 class Diverged(MnemonError):
     """The loss or a gradient was not finite."""
+
+    def __init__(self, message: str, update: int):
+        super().__init__(message)
+        self.update = update
+
+    def __reduce__(self):  # from one process to another
+        return type(self), (str(self), self.update)
 
 
 class Interrupted(MnemonError):
@@ -181,12 +189,13 @@ def fit(
             window_end = min(updates, (done // log_every + 1) * log_every)
             count = min(window_end - done, max(1, int(rate * _SECONDS_A_CALL)))
             before = time.perf_counter()
-            state, sound = advance(state, task, count)
+            state, sound = advance(state, count)
             sound = bool(sound)
             elapsed = time.perf_counter() - before
             if not sound:
                 done = int(state.update)
-                raise Diverged(f"the loss or its gradient was not finite at update {done + 1}; {where(save())}")
+                message = f"the loss or its gradient was not finite at update {done + 1}; {where(save())}"
+                raise Diverged(message, done + 1)
             done += count
             if rate > 0:  # the first call also compiles
                 timed_updates, timed_seconds = timed_updates + count, timed_seconds + elapsed
@@ -216,7 +225,7 @@ def fit(
 
 def start_validation(state: TrainState) -> TrainState:
     """The state of a run that keeps the best model."""
-    return dataclasses.replace(state, best=Best(state.model, jnp.asarray(jnp.inf), jnp.asarray(0)))
+    return dataclasses.replace(state, best=Best(state.model, jnp.full((), jnp.inf), jnp.zeros((), int)))
 
 
 def _compare(state: TrainState, loss: float) -> TrainState:
@@ -225,7 +234,7 @@ def _compare(state: TrainState, loss: float) -> TrainState:
     if best is None:
         raise ValueError("the run does not validate")
     if loss < float(best.loss):
-        best = Best(state.model, jnp.asarray(loss), jnp.zeros_like(best.since))
+        best = Best(state.model, jnp.full_like(best.loss, loss), jnp.zeros_like(best.since))
     else:
         best = dataclasses.replace(best, since=best.since + 1)
     return dataclasses.replace(state, best=best)
@@ -250,11 +259,12 @@ def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> Tra
 
     shapes = eqx.filter_eval_shape(metrics_of_one_update)
     totals = {name: jnp.zeros(()) for name in sorted(shapes)}
-    return TrainState(model, opt_state, carry, jnp.asarray(0), key, totals)
+    # An array made from a Python number has another type after its first update, which would be compiled again.
+    return TrainState(model, opt_state, carry, jnp.zeros((), int), key, totals)
 
 
 def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int, schedules: Sequence[Schedule] = ()):
-    """A compiled function (state, task, count) -> (state after `count` updates, whether all was finite).
+    """A compiled function (state, count) -> (state after `count` updates, whether all was finite).
 
     The count is not a constant of the program, so that one program runs every piece of the run and results do not
     depend on how it was cut.
@@ -295,7 +305,12 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int,
         arrays, sound = jax.lax.while_loop(more, body, (eqx.filter(state, eqx.is_array), jnp.asarray(True)))
         return eqx.combine(arrays, static), sound
 
-    return lambda state, task, count: advance(state, task, jnp.asarray(count))
+    # What the task holds may be large: it is brought where the program wants it once, not at each call.
+    inputs = eqx.filter_eval_shape(lambda: task.batch(state.key, jnp.asarray(0), batch).inputs)
+    if choose_plan(state.model.cell, *inputs.shape[:2]).share:
+        arrays, rest = eqx.partition(task, eqx.is_array)
+        task = eqx.combine(on_every_core(arrays), rest)
+    return lambda state, count: from_cores(advance(state, task, jnp.asarray(count)))
 
 
 def _close_window(state: TrainState, step: int, count: int) -> tuple[TrainState, Record]:

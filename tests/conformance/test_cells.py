@@ -1,9 +1,8 @@
 """What is true of every registered cell.
 
-Programs are shared between the checks: compiling them is what these tests cost.
+Compiling programs is what these tests cost: the checks of a cell share them, and what is around them is NumPy.
 """
 
-import functools
 import inspect
 from pathlib import Path
 
@@ -20,17 +19,23 @@ from mnemon.feedback import FedBack
 from tests.tiny import INPUT, NAMES, tiny_cell
 
 BATCH, TIME = 4, 8
-LENGTHS = jnp.array([8, 5, 1, 6])
-EVERY_CELL = pytest.mark.parametrize("name", NAMES)
+LENGTHS = np.array([8, 5, 1, 6])
+INPUTS = np.random.default_rng(1).standard_normal((BATCH, TIME, INPUT), np.float32)
+# With this scope the tests of one cell follow one another, in the same process.
+EVERY_CELL = pytest.mark.parametrize("name", NAMES, scope="module")
 
-
-@functools.cache
-def _cell(name: str) -> AbstractCell:
-    return tiny_cell(name)
-
-
-def _inputs(seed: int = 1) -> jax.Array:
-    return jax.random.normal(jax.random.key(seed), (BATCH, TIME, INPUT))
+# One cell of each kind of state: vectors, a matrix of slots, links, a matrix of fast weights, rows touched sparsely
+# (statistics of the batch are by block, so bn-lstm is not here).
+_ALL_AT_ONCE = Plan(defer=False, remat=True, segment=3, block=2)
+_EACH_PLAN = (Plan(remat=True), Plan(segment=3), _ALL_AT_ONCE)
+OTHER_PLANS = {
+    "lstm": _EACH_PLAN,
+    "nru": _EACH_PLAN,
+    "dnc": _EACH_PLAN,
+    "tardis": (_ALL_AT_ONCE,),
+    "gated-fast-weights": (_ALL_AT_ONCE,),
+    "sam": (_ALL_AT_ONCE,),
+}
 
 
 def _close(a, b, tolerance: float = 2e-5) -> None:
@@ -66,12 +71,12 @@ def _gradient(cell, inputs, plan, lengths):
 
 
 def _batched(state):
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (BATCH, *leaf.shape)), state)
+    return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (BATCH, *leaf.shape)), state)
 
 
 def _where(condition, yes, no):
     def pick(a, b):
-        return jnp.where(condition.reshape(BATCH, *[1] * (a.ndim - 1)), a, b)
+        return np.where(condition.reshape(BATCH, *[1] * (a.ndim - 1)), a, b)
 
     return jax.tree.map(pick, yes, no)
 
@@ -79,27 +84,28 @@ def _where(condition, yes, no):
 @EVERY_CELL
 def test_unroll_is_a_loop_over_the_cell(name):
     """With lengths, resets and a state carried from one call to the next, all at once."""
-    cell, inputs = _cell(name), _inputs()
-    reset = jnp.zeros((BATCH, TIME), bool).at[0, 5].set(True).at[3, 2].set(True)
+    cell, inputs = tiny_cell(name), INPUTS
+    reset = np.zeros((BATCH, TIME), bool)
+    reset[0, 5] = reset[3, 2] = True
     fresh = _batched(cell.init_state())
     state, expected = fresh, []
     for t in range(TIME):
         state = _where(reset[:, t], fresh, state)
         after, output = _step(cell, state, inputs[:, t])
         state = _where(t < LENGTHS, after, state)
-        expected.append(jnp.where((t < LENGTHS)[:, None], output, 0.0))
+        expected.append(np.where((t < LENGTHS)[:, None], output, 0.0))
     half = TIME // 2
-    first = _unroll(cell, inputs[:, :half], fresh, reset[:, :half], jnp.minimum(LENGTHS, half))
-    second = _unroll(cell, inputs[:, half:], first.state, reset[:, half:], jnp.maximum(LENGTHS - half, 0))
-    _close(jnp.concatenate([first.outputs, second.outputs], axis=1), jnp.stack(expected, axis=1))
+    first = _unroll(cell, inputs[:, :half], fresh, reset[:, :half], np.minimum(LENGTHS, half))
+    second = _unroll(cell, inputs[:, half:], first.state, reset[:, half:], np.maximum(LENGTHS - half, 0))
+    _close(np.concatenate([first.outputs, second.outputs], axis=1), np.stack(expected, axis=1))
     _close(second.state, state)
 
 
 @EVERY_CELL
 def test_state_keeps_its_structure_shape_and_type(name):
-    cell = _cell(name)
+    cell = tiny_cell(name)
     state = eqx.filter_eval_shape(lambda: cell.init_state())
-    after, output = eqx.filter_eval_shape(lambda x: cell(cell.init_state(), x), jnp.zeros(INPUT))
+    after, output = eqx.filter_eval_shape(lambda x: cell(cell.init_state(), x), INPUTS[0, 0])
     assert jax.tree.structure(state) == jax.tree.structure(after)
     assert [(a.shape, a.dtype) for a in jax.tree.leaves(state)] == [(a.shape, a.dtype) for a in jax.tree.leaves(after)]
     assert output.shape == (cell.output_size,)
@@ -108,47 +114,39 @@ def test_state_keeps_its_structure_shape_and_type(name):
 
 @EVERY_CELL
 def test_gradients(name):
-    """The engine gives the plain scan; padding changes nothing; extreme inputs give no NaN."""
-    cell, inputs = _cell(name), _inputs()
+    """Every plan gives the plain scan; padding changes nothing; extreme inputs give no NaN."""
+    cell, inputs = tiny_cell(name), INPUTS
     plain = _gradient(cell, inputs, Plan(defer=False), LENGTHS)
-    _close(_gradient(cell, inputs, Plan(), LENGTHS), plain)
+    for plan in (Plan(), *OTHER_PLANS.get(name, ())):
+        _close(_gradient(cell, inputs, plan, LENGTHS), plain)
 
-    padded = np.arange(TIME) >= np.asarray(LENGTHS)[:, None]
-    rubbish = jnp.where(padded[..., None], 1e3, inputs)
+    padded = np.arange(TIME) >= LENGTHS[:, None]
+    rubbish = np.where(padded[..., None], np.float32(1e3), inputs)
     value, outputs, (cell_gradient, input_gradient) = _gradient(cell, rubbish, Plan(), LENGTHS)
     _close((value, outputs, cell_gradient), (plain[0], plain[1], plain[2][0]))
     assert np.all(np.asarray(outputs)[padded] == 0)
     assert np.all(np.asarray(input_gradient)[padded] == 0)
 
-    spikes = jnp.zeros((TIME, INPUT)).at[2].set(1e6).at[3].set(-1e6)
-    alternating = jnp.broadcast_to(1e3 * (-1.0) ** jnp.arange(TIME)[:, None], (TIME, INPUT))
-    extreme = jnp.stack([jnp.zeros((TIME, INPUT)), 1e4 * jnp.ones((TIME, INPUT)), spikes, alternating])
-    for leaf in jax.tree.leaves(_gradient(cell, extreme, Plan(), jnp.full((BATCH,), TIME))):
+    extreme = np.zeros((BATCH, TIME, INPUT), np.float32)  # the first: nothing
+    extreme[1] = 1e4
+    extreme[2, 2:4] = [[1e6], [-1e6]]
+    extreme[3] = 1e3 * (-1.0) ** np.arange(TIME)[:, None]
+    for leaf in jax.tree.leaves(_gradient(cell, extreme, Plan(), np.full(BATCH, TIME))):
         assert np.all(np.isfinite(np.asarray(leaf)))
-
-
-# One cell of each kind of state: vectors, a matrix of slots, links, a matrix of fast weights, rows touched sparsely,
-# statistics of the batch are by block (so bn-lstm is not here).
-@pytest.mark.parametrize("name", ["lstm", "nru", "tardis", "dnc", "gated-fast-weights", "sam"])
-def test_rematerialised_steps_segments_and_blocks_give_the_plain_scan(name):
-    cell, inputs = _cell(name), _inputs()
-    plain = _gradient(cell, inputs, Plan(defer=False), LENGTHS)
-    for plan in (Plan(remat=True), Plan(segment=3), Plan(defer=False, remat=True, segment=3, block=2)):
-        _close(_gradient(cell, inputs, plan, LENGTHS), plain)
 
 
 @EVERY_CELL
 def test_jit_is_eager_and_a_batch_is_each_alone(name):
-    cell, inputs = _cell(name), _inputs()
+    cell, inputs = tiny_cell(name), INPUTS
     batched = _step(cell, _batched(cell.init_state()), inputs[:, 0])[1]
     with jax.disable_jit():
-        _, eager = cell(cell.init_state(), inputs[2, 0])
+        _, eager = cell(cell.init_state(), jnp.asarray(inputs[2, 0]))
     _close(eager, batched[2])
 
 
 @EVERY_CELL
 def test_training_with_a_key_is_repeatable_and_truncation_stops_gradients(name):
-    cell, inputs = _cell(name), _inputs()
+    cell, inputs = tiny_cell(name), jnp.asarray(INPUTS)
 
     @eqx.filter_jit
     def last(inputs, key):

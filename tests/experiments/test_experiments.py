@@ -1,14 +1,17 @@
 """Every experiment: what it says of itself, and its smallest preset from run to picture."""
 
+import dataclasses
 import json
 import pickle
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mnemon._errors import BadValue, MnemonError, UnknownName
 from mnemon.experiments import EXPERIMENTS, Job, Training, get_experiment, reproduce
-from mnemon.experiments._contract import Arm, Experiment, Preset, Score
+from mnemon.experiments._contract import Arm, Experiment, Preset, Score, settings_of
 from mnemon.experiments._report import write_report
 from mnemon.experiments._results import result_rows, write_results
 from mnemon.experiments._runner import RESULT_FILE, Waiting, do, job_folder, read_result
@@ -56,8 +59,8 @@ def _run_smoke(name: str, folder: Path) -> dict:
     """The smoke preset in this process (`reproduce` starts processes, which is slow)."""
     experiment = EXPERIMENTS[name]
     for arm in experiment.presets["smoke"].arms:
-        do(Waiting(arm.name, arm.job, 0, job_folder(folder / "runs", experiment, "smoke", arm, 0)))
-    return json.loads(write_results(experiment, "smoke", 1, folder / "runs", folder / "results").read_text())
+        do(Waiting(arm.name, arm.job, 0, job_folder(folder / "runs", experiment.id, "smoke", arm, 0)))
+    return json.loads(write_results(experiment, "smoke", folder / "runs", folder / "results").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +87,9 @@ def test_the_smoke_preset_runs_and_is_drawn(name, shared_runs):
 def test_networks_that_another_experiment_trained_are_not_trained_again(tmp_path):
     config = RunConfig("ntm-copy", "gru", {"max_length": 2}, {"hidden_size": 4}, steps=2, batch=2)
     scores = {"wrong bits at 3": Score("bit_error", {"min_length": 3, "max_length": 3}, 4, 4)}
-    job = SharedTraining(config, scores, "table", "ntm-copy-gru")
-    there = tmp_path / "table" / "smoke" / "ntm-copy-gru-seed0"
+    arm = Arm("ntm-copy-gru", Training(config))
+    job = SharedTraining(config, scores, "table", arm)
+    there = job_folder(tmp_path, "table", "smoke", arm, 0)
     own = tmp_path / "copy-lengths" / "smoke" / "gru-seed0"
     first = Training(config).run(0, there)
     (there / RESULT_FILE).write_text(json.dumps(first))
@@ -120,7 +124,46 @@ def test_a_job_that_another_process_has_done_meanwhile_is_not_done_again(tmp_pat
 
     waiting = Waiting("once", Once(), 0, tmp_path / "once-seed0")
     assert [do(waiting), do(waiting)] == ["once", "once"]
-    assert read_result(waiting.folder) == {"made": str(waiting.folder)}
+    result = read_result(waiting.folder) or {}
+    assert result["made"] == str(waiting.folder)
+    assert set(result["provenance"]) >= {"command", "commit", "machine", "versions"}
+
+
+def test_results_stay_when_their_runs_are_gone_and_go_when_their_settings_change(tmp_path):
+    @dataclasses.dataclass(frozen=True)
+    class Told:
+        value: int
+        new_option: str = "as before"
+
+        def run(self, seed: int, folder: Path) -> dict:
+            folder.mkdir(parents=True)
+            return {"updates": self.value, "number": self.value + seed}
+
+    def run(value: int, seeds: int) -> dict[str, Any]:
+        preset = Preset((Arm("told", Told(value)),), seeds, None, "-")
+        experiment = Experiment("told", "-", "-", "-", {"smoke": preset})
+        for seed in range(seeds):
+            folder = job_folder(tmp_path / "runs", "told", "smoke", preset.arms[0], seed)
+            do(Waiting("told", preset.arms[0].job, seed, folder))
+        path = write_results(experiment, "smoke", tmp_path / "runs", tmp_path / "results")
+        seeds_found = json.loads(path.read_text())["arms"]["told"]["seeds"]
+        return {seed: result["number"] for seed, result in seeds_found.items()}
+
+    assert run(5, 2) == {"0": 5, "1": 6}
+    shutil.rmtree(tmp_path / "runs")
+    assert run(5, 1) == {"0": 5, "1": 6}
+    assert run(7, 1) == {"0": 7}
+    # An option that did not exist when a run was made does not make it another run.
+    assert Arm("told", Told(7)).settings != Arm("told", Told(7, "new")).settings
+    assert "new_option" not in str(settings_of(Told(7)))
+
+
+def test_a_run_that_diverges_is_a_result(tmp_path):
+    config = RunConfig("copying", "rnn", {"delay": 3}, steps=50, batch=2, lr=1e30, clip=None, log_every=1)
+    result = Training(config).run(0, tmp_path / "run")
+    assert 1 < result["diverged"] < 50
+    content = {"arms": {"rnn": {"seeds": {"0": result}, "published": "-"}}}
+    assert result_rows(content)[0]["diverged"] == f"at update {result['diverged']}"
 
 
 def test_an_error_of_a_job_reaches_other_processes(tmp_path):
@@ -135,8 +178,8 @@ def test_an_error_of_a_job_reaches_other_processes(tmp_path):
 def test_arms_without_results_are_named_and_not_drawn(tmp_path):
     experiment = EXPERIMENTS["th-fig-3.5"]
     first, *rest = experiment.presets["smoke"].arms
-    do(Waiting(first.name, first.job, 0, job_folder(tmp_path / "runs", experiment, "smoke", first, 0)))
-    write_results(experiment, "smoke", 1, tmp_path / "runs", tmp_path / "results")
+    do(Waiting(first.name, first.job, 0, job_folder(tmp_path / "runs", experiment.id, "smoke", first, 0)))
+    write_results(experiment, "smoke", tmp_path / "runs", tmp_path / "results")
     write_report("th-fig-3.5", tmp_path / "results")
     page = (tmp_path / "results" / "th-fig-3.5" / "smoke.md").read_text()
     assert f"Not run: {', '.join(arm.name for arm in rest)}." in page
@@ -256,7 +299,7 @@ def test_figures_of_the_lifelong_benchmark_share_their_runs(tmp_path):
     experiment = EXPERIMENTS["th-fig-5.5"]
     for arm in experiment.presets["laptop"].arms:
         for seed in range(arm.seeds or 3):
-            own = job_folder(tmp_path / "runs", experiment, "laptop", arm, seed)
+            own = job_folder(tmp_path / "runs", experiment.id, "laptop", arm, seed)
             own.mkdir(parents=True)
             (own / RESULT_FILE).write_text(json.dumps(_lifelong_result(seed)))
     said: list[str] = []

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mnemon.experiments import Arm, Experiment, Preset, Training, run_experiment
+from mnemon.experiments._runner import job_folder
 from mnemon.training.runs import RunConfig
 
 COUNT = 30
@@ -56,7 +57,8 @@ def _kill_a_worker(log: Path) -> None:
 
 @pytest.mark.filterwarnings("default")  # Ray's own
 def test_a_killed_worker_loses_nothing_and_nothing_is_done_twice(tmp_path):
-    folder = tmp_path / "runs" / "test" / "smoke" / "counting-seed0"
+    (counting,) = (arm for arm in EXPERIMENT.presets["smoke"].arms if arm.name == "counting")
+    folder = job_folder(tmp_path / "runs", "test", "smoke", counting, 0)
     killer = threading.Thread(target=_kill_a_worker, args=(folder / "log",), daemon=True)
     killer.start()
     said: list[str] = []

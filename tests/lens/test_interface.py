@@ -22,25 +22,30 @@ def _cell(**options) -> Any:
 
 def _by_autodiff(cell: Any, start: int, end: int, *, reads_only: bool) -> np.ndarray:
     """d xi_end / d xi_start by running the steps between by hand from a given xi_start."""
-    states, state = [], cell.init_state()
-    for x in INPUTS:
-        states.append(state)
-        state, _ = cell(state, x)
 
-    def run(xi):
+    @eqx.filter_jit
+    def differentiate(cell):
+        states, state = [], cell.init_state()
+        for x in INPUTS:
+            states.append(state)
+            state, _ = cell(state, x)
+
+        def run(xi):
+            state = states[start - 1]
+            controller = cell.controller(state.controller, cell.drive(INPUTS[start - 1]), state.reads)
+            for t in range(start + 1, end + 1):
+                state, _ = cell.access(state, controller, xi)
+                if reads_only:  # everything but what was read is what it would have been
+                    state = states[t - 1]._replace(reads=state.reads)
+                controller = cell.controller(state.controller, cell.drive(INPUTS[t - 1]), state.reads)
+                xi = cell.interface(controller.output)
+            return xi
+
         state = states[start - 1]
         controller = cell.controller(state.controller, cell.drive(INPUTS[start - 1]), state.reads)
-        for t in range(start + 1, end + 1):
-            state, _ = cell.access(state, controller, xi)
-            if reads_only:  # everything but what was read is what it would have been
-                state = states[t - 1]._replace(reads=state.reads)
-            controller = cell.controller(state.controller, cell.drive(INPUTS[t - 1]), state.reads)
-            xi = cell.interface(controller.output)
-        return xi
+        return jax.jacrev(run)(cell.interface(controller.output))
 
-    state = states[start - 1]
-    controller = cell.controller(state.controller, cell.drive(INPUTS[start - 1]), state.reads)
-    return np.asarray(jax.jacrev(run)(cell.interface(controller.output)))
+    return np.asarray(differentiate(cell))
 
 
 @pytest.mark.parametrize("controller", ["lstm", "feedforward"])

@@ -32,15 +32,22 @@ def _inputs(time: int = TIME, size: int = INPUT) -> jax.Array:
 
 def _by_autodiff(cell: AbstractCell, inputs: jax.Array, start: int, part: str) -> np.ndarray:
     """d part_end / d part_start by differentiating `unroll` itself, started from the state after `start` steps."""
-    state = unroll(cell, inputs[None, :start]).state
 
-    def run(value):
-        begun = jax.tree_util.tree_map_with_path(lambda path, leaf: value if leaf_name(path) == part else leaf, state)
-        after = unroll(cell, inputs[None, start:], state=begun, plan=Plan(defer=False)).state
-        return named_arrays(after)[part].ravel()
+    @eqx.filter_jit
+    def differentiate(cell, inputs):
+        state = unroll(cell, inputs[None, :start]).state
 
-    value = named_arrays(state)[part]
-    return np.asarray(jax.jacrev(run)(value)).reshape(-1, value.size)
+        def run(value):
+            begun = jax.tree_util.tree_map_with_path(
+                lambda path, leaf: value if leaf_name(path) == part else leaf, state
+            )
+            after = unroll(cell, inputs[None, start:], state=begun, plan=Plan(defer=False)).state
+            return named_arrays(after)[part].ravel()
+
+        value = named_arrays(state)[part]
+        return jax.jacrev(run)(value).reshape(-1, value.size)
+
+    return np.asarray(differentiate(cell, inputs))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -210,13 +217,18 @@ class Wormholes(AbstractCell[WormholeState, Array]):
 
 def _total_by_autodiff(cell: Wormholes, inputs: jax.Array, start: int) -> np.ndarray:
     """d h_end / d h_start, where h_start is also what step `start` writes."""
-    state = unroll(cell, inputs[None, :start]).state
 
-    def run(hidden):
-        begun = state._replace(hidden=hidden[None], memory=state.memory.at[0, start].set(hidden))
-        return unroll(cell, inputs[None, start:], state=begun, plan=Plan(defer=False)).state.hidden[0]
+    @eqx.filter_jit
+    def differentiate(cell, inputs):
+        state = unroll(cell, inputs[None, :start]).state
 
-    return np.asarray(jax.jacrev(run)(state.hidden[0]))
+        def run(hidden):
+            begun = state._replace(hidden=hidden[None], memory=state.memory.at[0, start].set(hidden))
+            return unroll(cell, inputs[None, start:], state=begun, plan=Plan(defer=False)).state.hidden[0]
+
+        return jax.jacrev(run)(state.hidden[0])
+
+    return np.asarray(differentiate(cell, inputs))
 
 
 def _formula(cell: Wormholes, inputs: jax.Array, start: int, end: int, first_k: int, last_product: int):
@@ -286,16 +298,21 @@ def test_a_cell_without_a_memory_has_no_decomposition():
 def test_decomposition_of_tardis_sums_to_autodiff():
     cell = TARDIS(INPUT, 6, memory_slots=4, address_size=2, word_size=5, key=jax.random.key(0))
     inputs, start = _inputs(9), 5
-    state = unroll(cell, inputs[None, :start]).state
-    slot = int(state.write_weights[0].argmax())
 
-    def run(chain):
-        content = state.content.at[0, slot].set(chain["hidden"] @ cell.micro_weights)
-        begun = state._replace(content=content, **{name: value[None] for name, value in chain.items()})
-        after = unroll(cell, inputs[None, start:], state=begun, plan=Plan(defer=False)).state
-        return {name: getattr(after, name)[0] for name in chain}
+    @eqx.filter_jit
+    def differentiate(cell, inputs):
+        state = unroll(cell, inputs[None, :start]).state
+        slot = state.write_weights[0].argmax()
 
-    blocks = jax.jacrev(run)({"hidden": state.hidden[0], "cell": state.cell[0]})
+        def run(chain):
+            content = state.content.at[0, slot].set(chain["hidden"] @ cell.micro_weights)
+            begun = state._replace(content=content, **{name: value[None] for name, value in chain.items()})
+            after = unroll(cell, inputs[None, start:], state=begun, plan=Plan(defer=False)).state
+            return {name: getattr(after, name)[0] for name in chain}
+
+        return jax.jacrev(run)({"hidden": state.hidden[0], "cell": state.cell[0]})
+
+    blocks = differentiate(cell, inputs)
     expected = np.block([[np.asarray(blocks[a][b]) for b in ("hidden", "cell")] for a in ("hidden", "cell")])
     parts = decompose(cell, inputs, start=start)
     np.testing.assert_allclose(parts.total[0], expected, atol=2e-5)

@@ -1,5 +1,7 @@
 """Grown networks compute what they computed before, and can learn more."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -53,8 +55,9 @@ def _random_model(cell) -> Model:
     return eqx.combine(jax.tree.unflatten(tree, noisy), rest)
 
 
+@functools.cache
 def _teacher(name: str, size: int = 6) -> Model:
-    return _random_model(CELLS[name](size, jax.random.key(0)))
+    return eqx.filter_jit(lambda key: _random_model(CELLS[name](size, key)))(jax.random.key(0))
 
 
 @pytest.mark.parametrize("name", sorted(CELLS))
@@ -119,13 +122,10 @@ def test_zero_sum_noise():
     np.testing.assert_allclose(noise[[1, 3, 4]].mean(1), 0.0, atol=0.05)
 
 
+@eqx.filter_jit
 def _gradient(model: Model):
-    @eqx.filter_jit
-    def run(model):
-        parameters, rest = eqx.partition(model, trained(model))
-        return jax.grad(lambda p: TASK.score(eqx.combine(p, rest)(EPISODES)[0], EPISODES)[0])(parameters)
-
-    return run(model)
+    parameters, rest = eqx.partition(model, trained(model))
+    return jax.grad(lambda p: TASK.score(eqx.combine(p, rest)(EPISODES)[0], EPISODES)[0])(parameters)
 
 
 @pytest.mark.parametrize("name", ["lstm-peepholes", "lstm-norm", "gru-reset-after", "nru", "stack"])
@@ -134,6 +134,7 @@ def test_optimiser_state_is_that_of_shared_gradients(name: str):
     teacher, optimizer = _teacher(name), optax.chain(optax.clip_by_global_norm(1e6), optax.amsgrad(1e-3))
     student, widening = widen(teacher, 12, noise=0.0, key=KEY)
 
+    @eqx.filter_jit
     def after_one_step(model):
         parameters = eqx.filter(model, trained(model))
         return optimizer.update(_gradient(model), optimizer.init(parameters), parameters)[1]

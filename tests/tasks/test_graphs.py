@@ -2,6 +2,7 @@
 
 from collections import deque
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,24 +10,29 @@ import pytest
 
 from mnemon import evaluate, fit, make_model
 from mnemon._errors import BadValue
+from mnemon.feedback import FedBack, FedBackState
 from mnemon.tasks import Inference, ShortestPath, Traversal
 from mnemon.tasks._graphs import ANSWER, PLANNING_STEPS, TRANSITION, decode
 from mnemon.tasks._worlds import as_arrays, family, london
 from mnemon.tasks.inference import EDGES, _relations
 from mnemon.training import Supervised, graph_lessons, train_curriculum
 from mnemon.training.curriculum import Lessons
+from mnemon.unroll import unroll
 
 
 def _episodes(task, count=40, seed=0):
-    batch = jax.jit(lambda key: task.batch(key, 0, count))(jax.random.key(seed))
+    batch = jax.tree.map(np.asarray, jax.jit(lambda key: task.batch(key, 0, count))(jax.random.key(seed)))
     for n in range(count):
-        yield jax.tree.map(lambda leaf, n=n: np.asarray(leaf[n]), batch)
+        yield jax.tree.map(lambda leaf, n=n: leaf[n], batch)
+
+
+_decode = jax.jit(decode)
 
 
 def _parts(episode):
     """The triples of the description, the later inputs, and the triples wanted."""
-    labels = np.asarray(decode(jnp.asarray(episode.inputs)))
-    wanted = np.asarray(decode(jnp.asarray(episode.targets)))[episode.mask]
+    labels = np.asarray(_decode(episode.inputs))
+    wanted = np.asarray(_decode(episode.targets))[episode.mask]
     query = int(np.flatnonzero(episode.inputs[:, TRANSITION])[0])
     return [tuple(map(int, row)) for row in labels[:query]], labels[query:], [tuple(map(int, row)) for row in wanted]
 
@@ -109,10 +115,10 @@ def test_traversal_chance_by_counting():
 
 
 def test_replay_brings_earlier_lessons():
-    seen = [len(_parts(episode)[2]) - 1 for episode in _episodes(Traversal(lesson=5, replay=1.0), 60)]
-    assert len({_nodes(e) for e in _episodes(Traversal(lesson=5, replay=1.0), 60)} & set(range(3, 10))) > 2
+    replayed = list(_episodes(Traversal(lesson=5, replay=1.0), 60))
+    assert len({_nodes(e) for e in replayed} & set(range(3, 10))) > 2
     assert min(_nodes(e) for e in _episodes(Traversal(lesson=5), 60)) >= 10
-    assert min(seen) == 1
+    assert min(len(_parts(e)[2]) - 1 for e in replayed) == 1
 
 
 def _nodes(episode) -> int:
@@ -148,7 +154,7 @@ def test_the_planners_path_is_shortest(task):
             assert len(wanted) == 4
         # the planner's moves come back as inputs, one step later
         answer = np.flatnonzero(episode.mask)
-        fed = np.asarray(decode(jnp.asarray(episode.inputs[answer[1:]])))
+        fed = np.asarray(_decode(episode.inputs))[answer[1:]]
         assert [tuple(map(int, row)) for row in fed] == wanted[:-1]
         assert answer[0] == len(triples) + 1 + PLANNING_STEPS
 
@@ -163,28 +169,29 @@ def test_a_network_that_errs_is_led_from_where_it_stands():
     """With the planner off, the walk follows the network, and what is wanted starts where the network stands."""
     task = ShortestPath(lesson=2, planner=0.0)
     model = make_model(task, "rnn", hidden_size=5, key=jax.random.key(3))
-    episodes = task.batch(jax.random.key(1), 0, 30)
-    from mnemon.feedback import FedBack, FedBackState
-    from mnemon.unroll import unroll
 
-    worlds = jax.vmap(task.begin)(episodes)
-    inner = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (30, *leaf.shape)), model.cell.init_state())
-    cell = FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds))
-    result = unroll(
-        cell,
-        episodes.inputs,
-        state=FedBackState(inner, worlds),
-        lengths=episodes.length,
-        observe=lambda state: state.world,
-    )
-    lived = jax.vmap(task.lived)(episodes, result.observed)
-    metrics = jax.vmap(task.metrics)(result.outputs, lived)
+    @eqx.filter_jit
+    def live(model):
+        episodes = task.batch(jax.random.key(1), 0, 30)
+        worlds = jax.vmap(task.begin)(episodes)
+        inner = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (30, *leaf.shape)), model.cell.init_state())
+        result = unroll(
+            FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds)),
+            episodes.inputs,
+            state=FedBackState(inner, worlds),
+            lengths=episodes.length,
+            observe=lambda state: state.world,
+        )
+        lived = jax.vmap(task.lived)(episodes, result.observed)
+        return lived, result.observed.taken, jax.vmap(task.metrics)(result.outputs, lived)
+
+    lived, all_taken, metrics = jax.tree.map(np.asarray, live(model))
     erred = 0
     for n in range(30):
-        episode = jax.tree.map(lambda leaf, n=n: np.asarray(leaf[n]), lived)
+        episode = jax.tree.map(lambda leaf, n=n: leaf[n], lived)
         triples, query, wanted = _parts(episode)
         start, goal = int(query[0, 0]), int(query[0, 2])
-        taken = np.asarray(result.observed.taken[n])[episode.mask]
+        taken = all_taken[n][episode.mask]
         node = start
         for want, took in zip(wanted, map(tuple, taken.tolist()), strict=True):
             assert want[0] == took[0] == node

@@ -16,7 +16,7 @@ import numpy as np
 import optax
 import pytest
 
-from mnemon import Copying, evaluate, fit, make_model, make_optimizer
+from mnemon import Copying, choose_plan, evaluate, fit, make_model, make_optimizer
 from mnemon.training import Diverged, Interrupted, Supervised, optimizer_names
 from mnemon.training.checkpoints import Checkpoints
 
@@ -64,6 +64,19 @@ def test_resuming_gives_the_undisturbed_run(tmp_path: Path):
     ]
     for a, b in zip(_arrays(whole.model), _arrays(resumed.model), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_run_that_shares_its_batches_among_cores_resumes_and_can_be_used(tmp_path: Path):
+    task = Copying(delay=100)
+    model = make_model(task, "gru", hidden_size=64, key=jax.random.key(0))
+    assert choose_plan(model.cell, 10, 120).share
+    whole = fit(model, task, updates=6, log_every=3)
+    fit(model, task, updates=3, log_every=3, folder=tmp_path)
+    resumed = fit(model, task, updates=6, log_every=3, folder=tmp_path)
+    assert resumed.records == whole.records
+    for leaf in jax.tree.leaves(eqx.filter(resumed.model, eqx.is_array)):
+        assert len(leaf.sharding.device_set) == 1
+    assert evaluate(resumed.model, task, episodes=20, batch=20)["loss"] > 0
 
 
 def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_is_used(tmp_path: Path):
