@@ -19,6 +19,8 @@ import jax.numpy as jnp
 from jax.extend import core as jex
 from jaxtyping import Array, PyTree
 
+from ._operations import apply_equation
+
 Body = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
@@ -96,7 +98,7 @@ def deferred_scan(body: Body, params: PyTree[Array], carry: Any, xs: Any, *, rem
         input_cts, remaining = jax.tree.leaves(xs_ct), iter(tap_cts)
         for spec, vector in zip(specs, vectors, strict=True):
             delta = next(remaining) if spec.added_input is None else input_cts[spec.added_input]
-            gradient = _weight_gradient(spec, vector, delta, leaves[spec.leaf].shape)
+            gradient = _weight_gradient(spec, vector, delta, leaves[spec.leaf])
             leaf_cts[spec.leaf] = leaf_cts[spec.leaf] + gradient if spec.leaf in leaf_cts else gradient
         return [leaf_cts.get(index) for index in range(len(leaves))], carry_ct, xs_ct
 
@@ -157,13 +159,13 @@ def _evaluate_in(jaxpr, env: dict, leaf_of: dict, added_input: dict, on_product,
         else:
             weight = _weight_position(eqn, found)
             leaf_index = None if weight is None else found[weight]
-            if weight is None:
+            if _is_rounding(eqn) and found[0] is not None:
+                leaf_of = leaf_of | {eqn.outvars[0]: found[0]}
+            elif weight is None:
                 plain_uses |= {index for index in found if index is not None}
             else:
                 values[weight] = jax.lax.stop_gradient(values[weight])
-            inputs = {v: x for v, x in zip(eqn.invars, values, strict=True) if not isinstance(v, jex.Literal)}
-            alone = jaxpr.replace(constvars=[], invars=list(inputs), outvars=list(eqn.outvars), eqns=[eqn])
-            outputs = jex.jaxpr_as_fun(jex.ClosedJaxpr(alone, ()))(*inputs.values())
+            outputs = apply_equation(jaxpr, eqn, values)
             if weight is not None and leaf_index is not None:
                 added = added_input.get(eqn.outvars[0])
                 spec = _Product(leaf_index, weight == 0, eqn.params["dimension_numbers"], added)
@@ -183,8 +185,19 @@ def _weight_position(eqn, found: list[int | None]) -> int | None:
     return 0 if found[0] is not None else 1
 
 
-def _weight_gradient(spec: _Product, vectors: Array, deltas: Array, weight_shape: tuple[int, ...]) -> Array:
-    """The gradient of a weight from all its stacked [time, ...] operands and tap gradients, as one matrix product."""
+def _is_rounding(eqn) -> bool:
+    """Whether this equation only changes the precision of its operand."""
+    return eqn.primitive.name == "convert_element_type" and all(
+        jnp.issubdtype(var.aval.dtype, jnp.floating) for var in (*eqn.invars, *eqn.outvars)
+    )
+
+
+def _weight_gradient(spec: _Product, vectors: Array, deltas: Array, weight: Array) -> Array:
+    """The gradient of a weight from all its stacked [time, ...] operands and tap gradients, as one matrix product.
+
+    It has the precision of the weight, whatever that of the operands.
+    """
+    weight_shape = weight.shape
     (left, right), _ = spec.dimensions
     weight_dims, vector_dims = (left, right) if spec.weight_first else (right, left)
     vector_free = [d for d in range(vectors.ndim - 1) if d not in vector_dims]
@@ -195,7 +208,8 @@ def _weight_gradient(spec: _Product, vectors: Array, deltas: Array, weight_shape
         ahead = len(weight_free)
         deltas = deltas.transpose(0, *range(1 + ahead, deltas.ndim), *range(1, 1 + ahead))
     free = math.prod(weight_shape[d] for d in weight_free)
-    gradient = stacked.reshape(-1, contracted).T @ deltas.reshape(-1, free)
+    stacked, deltas = stacked.reshape(-1, contracted), deltas.reshape(-1, free)
+    gradient = jnp.matmul(stacked.T, deltas, preferred_element_type=weight.dtype)
     order = [*weight_dims, *weight_free]
     gradient = gradient.reshape([weight_shape[d] for d in order])
     return gradient.transpose([order.index(d) for d in range(len(weight_shape))])

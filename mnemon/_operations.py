@@ -1,4 +1,4 @@
-"""Counting arithmetic in a traced step."""
+"""Arithmetic in a traced step."""
 
 import math
 from collections.abc import Callable
@@ -31,3 +31,10 @@ def _count(jaxpr) -> int:
             elif isinstance(inner, jex.Jaxpr):
                 total += shares * _count(inner)
     return total
+
+
+def apply_equation(jaxpr, eqn, values: list) -> list:
+    """What one equation of a jaxpr makes of the values of its operands."""
+    inputs = {var: value for var, value in zip(eqn.invars, values, strict=True) if not isinstance(var, jex.Literal)}
+    alone = jaxpr.replace(constvars=[], invars=list(inputs), outvars=list(eqn.outvars), eqns=[eqn])
+    return jex.jaxpr_as_fun(jex.ClosedJaxpr(alone, ()))(*inputs.values())

@@ -5,6 +5,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,15 @@ def provenance() -> dict[str, Any]:
         },
         "date": time.strftime("%Y-%m-%d"),
     }
+
+
+def in_words(source: Mapping[str, Any]) -> str:
+    """A sentence that says where a number comes from."""
+    versions = ", ".join(f"{name} {version}" for name, version in source["versions"].items())
+    return (
+        f"Made by `{source['command']}` at commit `{source['commit']}` on {source['machine']}, "
+        f"{versions}, {source['date']}."
+    )
 
 
 def _git(*words: str) -> str:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ._errors import require
+from ._mixed import Precision, with_precision
 from .cells import AbstractCell, make_cell
 from .cells._init import glorot_normal
 from .tasks import AbstractTask, Episode
@@ -52,6 +53,7 @@ class Model(eqx.Module):
     input_layer: Rectified | None
     output_layer: Rectified | None
     symbols: int | None = eqx.field(static=True)  # how many, if inputs are symbols
+    precision: Precision = eqx.field(static=True)  # of matrix products
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class Model(eqx.Module):
         embedding_size: int | None = None,
         input_layer: Rectified | None = None,
         output_layer_size: int | None = None,
+        precision: Precision = "float32",
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -72,6 +75,7 @@ class Model(eqx.Module):
         - `embedding_size`: size of trained embeddings of symbols; by default they are one-hot.
         - `input_layer`: what stands before the cell, if anything.
         - `output_layer_size`: units of a layer between the cell and the linear map; none by default.
+        - `precision`: of matrix products; with bfloat16 all else stays in float32 (mixed precision).
         - `key`: for the initial parameters.
         """
         embedding_key, readout_key = jax.random.split(key)
@@ -87,7 +91,7 @@ class Model(eqx.Module):
             readout_inputs = output_layer_size
         self.readout_weights = glorot_normal(readout_key, readout_inputs, output_size)
         self.readout_bias = jnp.zeros((output_size,))
-        self.symbols = symbols
+        self.symbols, self.precision = symbols, precision
 
     def embed(
         self, inputs: Int[Array, "*batch time"] | Float[Array, "*batch time channels"]
@@ -111,8 +115,9 @@ class Model(eqx.Module):
 
     def __call__(self, episodes: Episode, **options: Any) -> tuple[Float[Array, "batch time output"], Unrolled]:
         """Outputs for a batch of episodes, and what [`unroll`][mnemon.unroll] returned; it takes the `options`."""
-        result = unroll(self.cell, self.embed(episodes.inputs), reset=episodes.reset, **options)
-        return self.read_out(result.outputs), result
+        inputs = with_precision(self.embed, self.precision)(episodes.inputs)
+        result = unroll(self.cell, inputs, reset=episodes.reset, precision=self.precision, **options)
+        return with_precision(self.read_out, self.precision)(result.outputs), result
 
 
 def make_model(
@@ -122,6 +127,7 @@ def make_model(
     embedding_size: int | None = None,
     input_layer_size: int | None = None,
     output_layer_size: int | None = None,
+    precision: Precision = "float32",
     key: PRNGKeyArray,
     **options: Any,
 ) -> Model:
@@ -148,6 +154,7 @@ def make_model(
         embedding_size=embedding_size,
         input_layer=input_layer,
         output_layer_size=output_layer_size,
+        precision=precision,
         key=model_key,
     )
     return model if vectors is None else eqx.tree_at(lambda m: m.embedding, model, vectors)

@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ._deferred import deferred_scan
 from ._errors import require
+from ._mixed import Precision, with_precision
 from ._operations import product_operations
 from .cells._contract import BATCH_AXIS, AbstractCell, Key
 
@@ -204,6 +205,7 @@ def unroll(
     observe: Callable[[State], Any] | None = None,
     truncate: int | None = None,
     plan: Plan | None = None,
+    precision: Precision = "float32",
 ) -> Unrolled:
     """Run a cell over a batch of sequences.
 
@@ -220,6 +222,7 @@ def unroll(
     - `observe`: what to record of the state (of one example, after each step).
     - `truncate`: stop gradients through the state every so many steps (truncated BPTT).
     - `plan`: how to run, see [`Plan`][mnemon.Plan]; by default [`choose_plan`][mnemon.choose_plan].
+    - `precision`: of the operands and results of matrix products; all else is float32 always (mixed precision).
 
     **Returns:** outputs, final state, what was observed, and the statistics for `cell.with_statistics`.
 
@@ -261,16 +264,16 @@ def unroll(
         state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), cell.init_state())
     steps = _Steps(inputs, mask, reset, keys)
     run = _run_shares if plan.share else _run_blocks
-    return run(cell, observe, truncate, plan, state, steps)
+    return run(cell, observe, truncate, plan, precision, state, steps)
 
 
-def _run_shares(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Unrolled:
+def _run_shares(cell, observe, truncate, plan: Plan, precision: Precision, state, steps: _Steps) -> Unrolled:
     """Run a share of the batch on each device, the last shares filled up with zeros."""
     batch, mesh = steps.inputs.shape[0], _shares()
     dynamic, static = eqx.partition(cell, eqx.is_array)
 
     def run_share(dynamic, state, steps) -> tuple:
-        result = _run_blocks(eqx.combine(dynamic, static), observe, truncate, plan, state, steps)
+        result = _run_blocks(eqx.combine(dynamic, static), observe, truncate, plan, precision, state, steps)
         return result[:3], jax.lax.pmean(result.statistics, _SHARES_AXIS)
 
     whole, shared = jax.P(), jax.P(_SHARES_AXIS)
@@ -289,9 +292,9 @@ def _run_shares(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Un
     return Unrolled(outputs, state, observed, statistics)
 
 
-def _run_blocks(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Unrolled:
+def _run_blocks(cell, observe, truncate, plan: Plan, precision: Precision, state, steps: _Steps) -> Unrolled:
     """Run a share of the batch, block after block."""
-    run = eqx.Partial(_run, cell, observe, truncate, plan)
+    run = eqx.Partial(_run, cell, observe, truncate, plan, precision)
     batch = steps.inputs.shape[0]
     if plan.block is None or plan.block >= batch:
         return run(state, steps)
@@ -304,7 +307,7 @@ def _run_blocks(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Un
     return whole._replace(statistics=jax.tree.map(lambda leaf: jnp.mean(leaf, 0), result.statistics))
 
 
-def _run(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Unrolled:
+def _run(cell, observe, truncate, plan: Plan, precision: Precision, state, steps: _Steps) -> Unrolled:
     """Run one block of the batch: `steps` as [batch, time, ...]."""
     dynamic, static = eqx.partition(cell.prepare(), eqx.is_array)
     fresh = None if steps.reset is None else cell.init_state()
@@ -331,10 +334,12 @@ def _run(cell, observe, truncate, plan: Plan, state, steps: _Steps) -> Unrolled:
 
     def segment(params, state, steps: _Steps):
         cell = eqx.combine(params[0], static)
-        steps = steps._replace(inputs=jax.vmap(jax.vmap(cell.drive))(steps.inputs))
+        drives = with_precision(jax.vmap(jax.vmap(cell.drive)), precision)
+        steps = steps._replace(inputs=drives(steps.inputs))
+        step = with_precision(body, precision)
         if plan.defer:
-            return deferred_scan(body, params, state, steps, remat=plan.remat)
-        step = jax.checkpoint(body, prevent_cse=False) if plan.remat else body
+            return deferred_scan(step, params, state, steps, remat=plan.remat)
+        step = jax.checkpoint(step, prevent_cse=False) if plan.remat else step
         return jax.lax.scan(lambda s, x: step(params, s, x), state, steps)
 
     state, (outputs, observed, statistics) = _in_segments(

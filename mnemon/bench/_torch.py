@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..cells import GRU, JANET, LSTM, NRU, RNN, AbstractCell
+from ..cells import GRU, LSTM
 from ._cells import Spec
 from ._rivals import Rival
+from ._torch_loop import Loop, tensor
+from ._torch_memory import MEMORY
+from ._torch_recurrent import RECURRENT
 
 torch.set_num_threads(os.cpu_count() or 1)
+LOOPS = RECURRENT | MEMORY
 
 
 def rivals(spec: Spec) -> dict[str, Rival]:
@@ -58,11 +62,6 @@ def forward_pass(module: torch.nn.Module, inputs: torch.Tensor) -> Callable[[], 
             module(inputs)
 
     return forward
-
-
-def tensor(array: Any) -> torch.Tensor:
-    """A PyTorch copy of an array."""
-    return torch.tensor(np.array(array))
 
 
 class _FirstOutput(torch.nn.Module):
@@ -112,83 +111,3 @@ def _copy(layer: Any, input_weights, recurrent_weights, input_bias, recurrent_bi
         layer.weight_hh_l0.copy_(arrange(recurrent_weights))
         layer.bias_ih_l0.copy_(arrange(input_bias))
         layer.bias_hh_l0.copy_(arrange(recurrent_bias))
-
-
-class Loop(torch.nn.Module):
-    """A plain Python loop over time; the input projection is computed for all steps at once."""
-
-    def __init__(self, cell: AbstractCell, step: Callable):
-        super().__init__()
-        self.cell, self.step = cell, step
-        arrays = {name: value for name, value in vars(cell).items() if hasattr(value, "shape")}
-        self.weights = torch.nn.ParameterDict({name: torch.nn.Parameter(tensor(a)) for name, a in arrays.items()})
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        w = self.weights
-        drive = inputs @ w["input_weights"]
-        extra = w["bias"].shape[0] - drive.shape[-1]
-        drive = torch.nn.functional.pad(drive, (0, extra)) + w["bias"]
-        leaves = self.cell.init_state()
-        state = [inputs.new_zeros(inputs.shape[0], leaf.shape[0]) for leaf in leaves]
-        outputs = []
-        for step_drive in drive.unbind(1):  # indexing would write zeros for all steps in each step's backward pass
-            state = self.step(self.cell, w, state, step_drive)
-            outputs.append(state[0])
-        return torch.stack(outputs, 1)
-
-
-def _rnn(cell: RNN, w, state, drive):
-    z = drive + state[0] @ w["recurrent_weights"]
-    if cell.norm is not None:
-        z = torch.nn.functional.layer_norm(z, z.shape[-1:])
-    return [torch.tanh(z) if cell.activation == "tanh" else torch.relu(z)]
-
-
-def _lstm(cell: LSTM, w, state, drive):
-    h, c = state
-    i, f, o, g = (drive + h @ w["recurrent_weights"]).chunk(4, -1)
-    if cell.peepholes is not None:
-        i, f = i + w["peepholes"][0] * c, f + w["peepholes"][1] * c
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    if cell.peepholes is not None:
-        o = o + w["peepholes"][2] * c
-    return [torch.sigmoid(o) * torch.tanh(c), c]
-
-
-def _gru(cell: GRU, w, state, drive):
-    (h,) = state
-    n = cell.output_size
-    z, r = torch.sigmoid(drive[:, : 2 * n] + h @ w["gate_weights"]).chunk(2, -1)
-    if cell.candidate_bias is None:
-        recurrent = (r * h) @ w["candidate_weights"]
-    else:
-        recurrent = r * (h @ w["candidate_weights"] + w["candidate_bias"])
-    return [(1 - z) * h + z * torch.tanh(drive[:, 2 * n :] + recurrent)]
-
-
-def _janet(cell: JANET, w, state, drive):
-    (h,) = state
-    s, candidate = (drive + h @ w["recurrent_weights"]).chunk(2, -1)
-    return [torch.sigmoid(s) * h + (1 - torch.sigmoid(s - cell.beta)) * torch.tanh(candidate)]
-
-
-def _nru(cell: NRU, w, state, drive):
-    h, memory = state
-    n, k, m = cell.output_size, cell.heads, cell.memory_size
-    h = torch.relu(drive[:, :n] + torch.cat([h, memory], -1) @ w["hidden_weights"])
-    u = drive[:, n:] + torch.cat([h, memory], -1) @ w["head_weights"]
-    side = (u.shape[-1] - 2 * k) // 4
-    alpha, beta, wp, wq, ep, eq = u.split([k, k, side, side, side, side], -1)
-
-    def along(amounts, p, q):
-        directions = (p[:, :, None] * q[:, None, :]).reshape(-1, k, m)
-        if cell.relu_heads:
-            amounts, directions = torch.relu(amounts), torch.relu(directions)
-        directions = torch.nn.functional.normalize(directions, p=cell.norm, dim=-1)
-        return (amounts[:, :, None] * directions).sum(1)
-
-    change = along(alpha, wp, wq) - along(beta, ep, eq)
-    return [h, memory + (change / k if cell.average_heads else change)]
-
-
-LOOPS: dict[type, Callable] = {RNN: _rnn, LSTM: _lstm, GRU: _gru, JANET: _janet, NRU: _nru}

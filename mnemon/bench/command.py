@@ -30,7 +30,9 @@ class Options:
     against: tuple[Against, ...] = ()
     """Also measure other libraries' networks of the same equations, alternately in the same run."""
     suite: bool = False
-    """Measure the comparisons of the suite instead, and write them to results/bench/suite.json."""
+    """Measure the comparisons of the suite instead, and write them to results/bench/suite.json and .md."""
+    only: tuple[str, ...] = ()
+    """Some comparisons of the suite, by name; what is stored of the others stays."""
     results: Path = Path("results")
     """Where the suite is written."""
     seconds: float = 2.0
@@ -53,19 +55,53 @@ class GemOptions:
     """Print JSON."""
 
 
+@dataclasses.dataclass(kw_only=True)
+class CurveOptions:
+    """Options of `mnemon bench curves`."""
+
+    cells: Annotated[tuple[str, ...], tyro.conf.Positional] = (
+        "lstm",
+        "nru",
+        "eurnn",
+        "fast-weights",
+        "gated-fast-weights",
+        "ntm",
+        "nutm",
+        "dnc",
+        "sam",
+        "sdnc",
+    )
+    """Cells to measure."""
+    over: tuple[Literal["time", "batch", "hidden_size", "memory_slots", "programs"], ...] = (
+        "time",
+        "batch",
+        "hidden_size",
+        "memory_slots",
+        "programs",
+    )
+    """Sizes to vary, one at a time, in the cells that have them."""
+    results: Path = Path("results")
+    """The curves are written to bench/curves.json, .md and .svg in it."""
+    seconds: float = 0.2
+    """About how long each point is measured."""
+    json: bool = False
+    """Print JSON."""
+
+
 Row = dict[str, Any]
 
 
 def bench(arguments: list[str], show: Callable[[list[Row], bool, str], None]) -> None:
-    """Measure cells and print a row for each of them and of their rivals; or, with `gem`, updates with GEM."""
-    if arguments[:1] == ["gem"]:
-        bench_gem(arguments[1:], show)
+    """Measure cells and print a row for each of them and of their rivals; or updates with GEM, or cost curves."""
+    kinds = {"gem": bench_gem, "curves": bench_curves}
+    if arguments and arguments[0] in kinds:
+        kinds[arguments[0]](arguments[1:], show)
         return
     options = tyro.cli(Options, prog="mnemon bench", description="Time and memory of cells.", args=arguments)
     if options.suite:
         from ._suite import run_suite
 
-        rows = run_suite(options.seconds, options.results)
+        rows = run_suite(options.seconds, options.results, options.only)
     else:
         for cell in options.cells:
             cell_entry(cell)
@@ -83,6 +119,16 @@ def bench_gem(arguments: list[str], show: Callable[[list[Row], bool, str], None]
     options = tyro.cli(GemOptions, prog="mnemon bench gem", description=text, args=arguments)
     rows = gem_rows(options.units, options.tasks, options.seconds)
     show(rows, options.json, "Medians of calls made in turn; plain updates = what one update with GEM costs")
+
+
+def bench_curves(arguments: list[str], show: Callable[[list[Row], bool, str], None]) -> None:
+    """Measure how cost grows with sizes."""
+    from ._curves import cost_curves
+
+    text = "How time and memory of an update grow with sizes, with fitted exponents beside those expected."
+    options = tyro.cli(CurveOptions, prog="mnemon bench curves", description=text, args=arguments)
+    rows = cost_curves(options.cells, options.over, options.seconds, options.results)
+    show(rows, options.json, "Medians of calls made in turn; exponents over the upper half of the values")
 
 
 def bench_cell(spec: Spec, size: str, against: tuple[str, ...], seconds: float) -> list[Row]:
@@ -117,6 +163,8 @@ def bench_cell(spec: Spec, size: str, against: tuple[str, ...], seconds: float) 
             "parameters": parameters,
             "share_of_product_rate": float(f"{compiled.operations / update.median / rate:.3g}"),
             "speedup": 1.0,
+            "checked": None,  # whether a rival's results were compared with ours
+            "plan": None,
         }
 
     rows = [row("mnemon", compiled.compile_seconds)]

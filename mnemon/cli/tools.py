@@ -11,7 +11,7 @@ def data(arguments: list[str]) -> None:
 
 
 def bench(arguments: list[str]) -> None:
-    """Time and memory of cells, or of GEM: `mnemon bench [CELL ...] [--against torch]`, `mnemon bench gem`."""
+    """Time and memory: `mnemon bench [CELL ...] [--against torch]`, `mnemon bench gem`, `mnemon bench curves`."""
     from ..bench.command import bench as run
 
     run(arguments, print_table)

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -52,6 +52,8 @@ class _Training:
     """Episodes of a validation, or of an examination after a lesson."""
     lessons: int | None = None
     """Teach lesson after lesson up to this one, each until it is passed (graph tasks); examined at each record."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Of matrix products; parameters, states and sums are float32 always."""
     log_every: int = 100
     """Updates a record."""
     stop_when_solved: bool = False

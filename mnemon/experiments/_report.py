@@ -9,6 +9,7 @@ import polars as pl
 
 from .._errors import MnemonError
 from .._files import write_atomically
+from .._provenance import in_words
 from ..report.charts import Chart, themed
 from ..report.files import markdown_table, save_chart, save_table
 from ._registry import get_experiment
@@ -34,7 +35,6 @@ def write_report(name: str, results: Path) -> list[Path]:
 
 
 def _markdown(content: dict[str, Any], rows: list[dict[str, Any]], missing: list[str]) -> str:
-    source = content["provenance"]
     lines = [
         f"# {content['id']}, preset {content['preset']}",
         "",
@@ -47,9 +47,7 @@ def _markdown(content: dict[str, Any], rows: list[dict[str, Any]], missing: list
         "",
         markdown_table(rows),
         *([f"Not run: {', '.join(missing)}.", ""] if missing else []),
-        f"Made by `{source['command']}` at commit `{source['commit']}` on {source['machine']}, "
-        + ", ".join(f"{name} {version}" for name, version in source["versions"].items())
-        + f", {source['date']}.",
+        in_words(content["provenance"]),
     ]
     return "\n".join(lines) + "\n"
 

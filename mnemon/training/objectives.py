@@ -124,6 +124,7 @@ class Interactive(AbstractObjective):
             observe=lambda state: state.world,
             truncate=self.truncate,
             key=key,
+            precision=model.precision,
         )
         loss, metrics = task.score(result.outputs, jax.vmap(task.lived)(episodes, result.observed))
         return loss, Outcome(metrics, None, result.statistics)

@@ -25,6 +25,7 @@ from safetensors.numpy import save_file
 
 from .._errors import MnemonError, require, unknown
 from .._files import write_atomically
+from .._mixed import checked_precision
 from .._version import __version__
 from ..cells import cell_entry, cell_options, count_parameters, fit_size
 from ..model import Model, make_model
@@ -89,6 +90,7 @@ class RunConfig:
     patience: int | None = None
     validation_episodes: int | None = None
     lessons: int | None = None
+    precision: str = "float32"
 
     def __post_init__(self):
         object.__setattr__(self, "objective", self.objective or cell_entry(self.cell).objective)
@@ -110,6 +112,7 @@ class RunConfig:
             "--truncate 20",
         )
         require(self.patience is None or self.patience >= 1, "patience", self.patience, "1 or more", "--patience 5")
+        checked_precision(self.precision)
         self.make_optimizer()
         if self.lessons is not None:
             self.make_lessons()
@@ -165,7 +168,8 @@ class RunConfig:
         """The untrained model."""
         key = jax.random.fold_in(jax.random.key(self.seed), 0x1417)
         sizes = {name: getattr(self, name) for name in ("embedding_size", "input_layer_size", "output_layer_size")}
-        model = make_model(self.make_task(), self.cell, **sizes, key=key, **self.cell_options)
+        task, precision = self.make_task(), checked_precision(self.precision)
+        model = make_model(task, self.cell, **sizes, precision=precision, key=key, **self.cell_options)
         return set_scheduled(model, self.make_schedules(), 0, key)
 
 
