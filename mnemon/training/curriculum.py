@@ -159,7 +159,8 @@ def train_curriculum(
             count, before = min(lessons.check_every, updates - int(state.update)), time.perf_counter()
             state, sound = advance[lesson](state, count)
             if not bool(sound):
-                raise Diverged(f"the loss or its gradient was not finite at update {int(state.update) + 1}")
+                update = int(state.update) + 1
+                raise Diverged(f"the loss or its gradient was not finite at update {update}", update)
             state, record = _close_window(state, int(state.update), count)
             trained_updates, trained_seconds = trained_updates + count, trained_seconds + time.perf_counter() - before
             scores = evaluate(

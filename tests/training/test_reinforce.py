@@ -1,5 +1,7 @@
 """REINFORCE through the trainer: right in expectation, silent in the loss, learning the auxiliary prediction."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,7 @@ from mnemon import Copying, fit, make_model
 from mnemon.training import Reinforce, Supervised
 
 TASK = Copying(delay=2, symbols=3, length=2)
-SIZES = {"hidden_size": 33, "memory_slots": 3, "address_size": 2, "word_size": 4}
+SIZES: dict[str, Any] = {"hidden_size": 33, "memory_slots": 3, "address_size": 2, "word_size": 4}
 
 
 def model(cell="tardis-reinforce"):

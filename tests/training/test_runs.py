@@ -79,7 +79,7 @@ def test_schedules_fall_to_nothing_and_fix_the_length(tmp_path):
 
 def test_layers_around_the_cell():
     task = Copying(**TINY)
-    sizes = {"embedding_size": 5, "input_layer_size": 7, "output_layer_size": 4}
+    sizes: dict[str, Any] = {"embedding_size": 5, "input_layer_size": 7, "output_layer_size": 4}
     model = make_model(task, "rnn", hidden_size=3, **sizes, key=jax.random.key(0))
     plain = make_model(task, "rnn", hidden_size=3, embedding_size=7, key=jax.random.key(0))
     inputs = task.batch(jax.random.key(1), 0, 2)
