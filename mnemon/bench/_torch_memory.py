@@ -193,7 +193,7 @@ def _fast_weights(w, state, drive):
     hidden = activate(normalise(w.start_norm, slow))
     for _ in range(w.inner_steps):
         if attends:
-            ages = w.rate * w.decay ** torch.arange(w.horizon, dtype=hidden.dtype)
+            ages = w.rate * w.decay ** torch.arange(w.max_steps, dtype=hidden.dtype)
             recalled = ((ages * (state.past @ hidden[:, :, None])[..., 0])[:, None] @ state.past)[:, 0]
         else:
             recalled = (hidden[:, None] @ state.fast)[:, 0]

@@ -22,7 +22,7 @@ class MatrixState(NamedTuple):
 class AttentionState(NamedTuple):
     """What the attention form carries."""
 
-    past: Float[Array, "horizon hidden"]  # h_t, h_{t-1}, ..., zero before the first step
+    past: Float[Array, "max_steps hidden"]  # h_t, h_{t-1}, ..., zero before the first step
 
     @property
     def hidden(self) -> Float[Array, " hidden"]:
@@ -48,13 +48,13 @@ class FastWeights(AbstractCell[MatrixState | AttentionState, Array]):
     bounds a state that A amplifies. The paper leaves open whether $h_t^0$ is normalised: not here, unless
     `normalise_start` (as in public code, with a gain and a shift of its own). With S = 0 the cell is a plain RNN.
 
-    The attention form keeps the last `horizon` states. Up to `horizon` steps from the start it is exact; later
-    the states older than that are forgotten, where A would weigh them with $\lambda^{horizon}$ or less.
-    `form="auto"` takes it when `horizon` is given and less than the hidden size, where it is the cheaper one in
+    The attention form keeps the last `max_steps` states. Up to `max_steps` steps from the start it is exact; later
+    the states older than that are forgotten, where A would weigh them with $\lambda^{max_steps}$ or less.
+    `form="auto"` takes it when `max_steps` is given and less than the hidden size, where it is the cheaper one in
     time and in memory.
 
     >>> import jax
-    >>> cell = FastWeights(3, 50, horizon=11, key=jax.random.key(0))
+    >>> cell = FastWeights(3, 50, max_steps=11, key=jax.random.key(0))
     >>> state, y = cell(cell.init_state(), jax.numpy.ones(3))
     >>> cell.form, state.past.shape
     ('attention', (11, 50))
@@ -73,7 +73,7 @@ class FastWeights(AbstractCell[MatrixState | AttentionState, Array]):
     layer_norm: Literal["sum", "slow", "none"] = eqx.field(static=True)
     activation: Literal["tanh", "relu"] = eqx.field(static=True)
     form: Literal["matrix", "attention"] = eqx.field(static=True)
-    horizon: int | None = eqx.field(static=True)
+    max_steps: int | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class FastWeights(AbstractCell[MatrixState | AttentionState, Array]):
         activation: Literal["tanh", "relu"] = "relu",
         recurrent_scale: float = 0.05,
         form: Literal["auto", "matrix", "attention"] = "auto",
-        horizon: int | None = None,
+        max_steps: int | None = None,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -103,7 +103,7 @@ class FastWeights(AbstractCell[MatrixState | AttentionState, Array]):
         - `activation`: f.
         - `recurrent_scale`: W starts as this times the identity.
         - `form`: build the matrix A, or attend to the stored states.
-        - `horizon`: number of steps of the longest sequence; how many states the attention form keeps.
+        - `max_steps`: number of steps of the longest sequence; how many states the attention form keeps.
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=50")
@@ -115,13 +115,15 @@ class FastWeights(AbstractCell[MatrixState | AttentionState, Array]):
         require(activation in ACTIVATIONS, "activation", activation, "tanh or relu", "activation='relu'")
         forms = ("auto", "matrix", "attention")
         require(form in forms, "form", form, f"one of {', '.join(forms)}", "form='auto'")
-        require(horizon is None or horizon >= 1, "horizon", horizon, "a positive number of steps", "horizon=11")
         require(
-            form != "attention" or horizon is not None,
-            "horizon",
-            horizon,
+            max_steps is None or max_steps >= 1, "max_steps", max_steps, "a positive number of steps", "max_steps=11"
+        )
+        require(
+            form != "attention" or max_steps is not None,
+            "max_steps",
+            max_steps,
             "the number of steps of the longest sequence, which the attention form has to keep",
-            "horizon=11",
+            "max_steps=11",
         )
         self.input_weights = uniform(key, (input_size, hidden_size), hidden_size**-0.5)
         self.recurrent_weights = recurrent_scale * jnp.eye(hidden_size)
@@ -131,13 +133,13 @@ class FastWeights(AbstractCell[MatrixState | AttentionState, Array]):
         self.input_size, self.output_size = input_size, hidden_size
         self.inner_steps, self.decay, self.rate = inner_steps, decay, rate
         self.layer_norm, self.activation = layer_norm, activation
-        attend = horizon is not None and horizon < hidden_size
+        attend = max_steps is not None and max_steps < hidden_size
         self.form = ("attention" if attend else "matrix") if form == "auto" else form
-        self.horizon = horizon
+        self.max_steps = max_steps
 
     def init_state(self) -> MatrixState | AttentionState:
         if self.form == "attention":
-            return AttentionState(jnp.zeros((self.horizon, self.output_size), self.bias.dtype))
+            return AttentionState(jnp.zeros((self.max_steps, self.output_size), self.bias.dtype))
         return MatrixState(jnp.zeros_like(self.bias), jnp.zeros_like(self.recurrent_weights))
 
     def drive(self, x: Float[Array, " input"]) -> Float[Array, " hidden"]:
@@ -162,7 +164,7 @@ class FastWeights(AbstractCell[MatrixState | AttentionState, Array]):
         """A h."""
         if isinstance(state, MatrixState):
             return hidden @ state.fast
-        ages = jnp.arange(self.horizon, dtype=hidden.dtype)
+        ages = jnp.arange(self.max_steps, dtype=hidden.dtype)
         return (self.rate * self.decay**ages * (state.past @ hidden)) @ state.past
 
     def _store(

@@ -23,6 +23,8 @@ class FullURNN(AbstractUnitary):
     Q a fixed random unitary matrix and S = -S^* trained, n^2 real parameters, so that W is unitary under every
     optimiser. 1e-5 keeps the division by |z| finite. The exponential costs as in
     [`SpectralRNN`][mnemon.cells.SpectralRNN]: it is computed once, so that it weighs on short sequences.
+    An operation takes about 6 times as long as one of LSTM: a complex product is four real ones, and XLA has no fast
+    code for it on CPUs.
 
     >>> import jax
     >>> cell = FullURNN(3, 5, key=jax.random.key(0))

@@ -18,7 +18,7 @@ def _pair(**options) -> tuple[FastWeights, FastWeights]:
     noise = jax.random.key(7)
 
     def make(form):
-        cell = FastWeights(INPUT, HIDDEN, form=form, horizon=TIME, **options, key=jax.random.key(0))
+        cell = FastWeights(INPUT, HIDDEN, form=form, max_steps=TIME, **options, key=jax.random.key(0))
         return jax.tree.map(lambda a: a + 0.1 * jax.random.normal(noise, a.shape) if eqx.is_array(a) else a, cell)
 
     return make("matrix"), make("attention")
@@ -67,8 +67,8 @@ def test_attention_can_be_carried_over():
     np.testing.assert_allclose(second.outputs, unroll(matrix, _inputs()).outputs[:, 4:], atol=1e-5)
 
 
-def test_beyond_the_horizon_the_oldest_states_are_forgotten():
-    short = FastWeights(INPUT, HIDDEN, form="attention", horizon=2, key=jax.random.key(0))
+def test_beyond_max_steps_the_oldest_states_are_forgotten():
+    short = FastWeights(INPUT, HIDDEN, form="attention", max_steps=2, key=jax.random.key(0))
     matrix = FastWeights(INPUT, HIDDEN, form="matrix", key=jax.random.key(0))
     a, b = (unroll(cell, _inputs()).outputs for cell in (short, matrix))
     np.testing.assert_allclose(a[:, :3], b[:, :3], atol=1e-5)
@@ -107,9 +107,9 @@ def test_the_form_is_chosen_by_cost():
         return FastWeights(INPUT, HIDDEN, **options, key=jax.random.key(0)).form
 
     assert form() == "matrix"
-    assert form(horizon=HIDDEN) == "matrix"
-    assert form(horizon=HIDDEN - 1) == "attention"
-    assert form(horizon=HIDDEN - 1, form="matrix") == "matrix"
+    assert form(max_steps=HIDDEN) == "matrix"
+    assert form(max_steps=HIDDEN - 1) == "attention"
+    assert form(max_steps=HIDDEN - 1, form="matrix") == "matrix"
 
 
 def test_without_inner_steps_it_is_an_rnn():
@@ -125,7 +125,7 @@ def test_sizes_of_the_published_network():
     embedding, readout = 15 * 15, 300 * 15 + 15
     assert count_parameters(cell) + embedding + readout == 100_140
     assert time_varying(cell) == 300 + 300 * 300
-    assert time_varying(FastWeights(15, 300, horizon=11, key=jax.random.key(0))) == 11 * 300
+    assert time_varying(FastWeights(15, 300, max_steps=11, key=jax.random.key(0))) == 11 * 300
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_sizes_of_the_published_network():
         {"decay": -0.1},
         {"decay": 1.5},
         {"rate": -1.0},
-        {"horizon": 0},
+        {"max_steps": 0},
         {"hidden_size": 0},
     ],
 )
@@ -145,6 +145,6 @@ def test_bad_input(options):
         FastWeights(3, **{"hidden_size": 5, **options}, key=jax.random.key(0))
 
 
-def test_attention_needs_a_horizon():
-    with pytest.raises(ValueError, match="horizon"):
+def test_attention_needs_to_know_how_many_steps():
+    with pytest.raises(ValueError, match="max_steps"):
         FastWeights(3, 5, form="attention", key=jax.random.key(0))

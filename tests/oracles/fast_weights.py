@@ -13,7 +13,7 @@ def oracle(cell, xs):
     h, past, outputs = np.zeros(n), [], []
     for x in xs:
         z = x @ cell.input_weights + h @ cell.recurrent_weights + cell.bias
-        kept = past if cell.horizon is None or cell.form == "matrix" else past[-cell.horizon :]
+        kept = past if cell.max_steps is None or cell.form == "matrix" else past[-cell.max_steps :]
         fast = sum(
             (cell.rate * cell.decay**age * np.outer(v, v) for age, v in enumerate(reversed(kept))), np.zeros((n, n))
         )
@@ -30,14 +30,16 @@ def oracle(cell, xs):
 
 CASES = [
     Case("fast-weights", lambda k: FastWeights(3, 5, key=k), oracle),
-    Case("fast-weights-attention", lambda k: FastWeights(3, 5, form="attention", horizon=6, key=k), oracle),
-    Case("fast-weights-window", lambda k: FastWeights(3, 5, form="attention", horizon=2, inner_steps=2, key=k), oracle),
+    Case("fast-weights-attention", lambda k: FastWeights(3, 5, form="attention", max_steps=6, key=k), oracle),
+    Case(
+        "fast-weights-window", lambda k: FastWeights(3, 5, form="attention", max_steps=2, inner_steps=2, key=k), oracle
+    ),
     Case("fast-weights-3-steps", lambda k: FastWeights(3, 5, inner_steps=3, normalise_start=True, key=k), oracle),
     Case("fast-weights-slow-norm", lambda k: FastWeights(3, 5, layer_norm="slow", rate=0.1, key=k), oracle),
     Case(
         "fast-weights-no-norm",
         lambda k: FastWeights(
-            3, 5, layer_norm="none", activation="tanh", decay=0.7, form="attention", horizon=7, key=k
+            3, 5, layer_norm="none", activation="tanh", decay=0.7, form="attention", max_steps=7, key=k
         ),
         oracle,
     ),
