@@ -14,9 +14,9 @@ def _arms(delay: int, resets: tuple[int, ...], steps: int, nets: tuple[str, ...]
                     "copying",
                     "nru",
                     {"delay": delay, "reset_every": every},
-                    NETS[name],
                     steps=steps,
                     stop_when_solved=True,
+                    **NETS[name],
                 )
             ),
             "learns to reset its memory at the start of each example",
@@ -37,8 +37,8 @@ EXPERIMENT = Experiment(
             _arms(100, (1, 2, 5, 10), 30_000),
             3,
             None,
-            "T = 100, at most 30,000 updates; k = 1, where every example starts afresh, for comparison; with the "
-            "equations of the thesis, and with what its authors' code does differently (see th-stability)",
+            "T = 100, at most 30,000 updates; k = 1, where every example starts afresh, for comparison; with Adam "
+            "and gradients clipped at 1, and with AMSGrad and 0.5 as in the authors' configuration",
         ),
         "paper": Preset(_arms(100, (2, 5, 10), 200_000), 3, None, "as published"),
     },
