@@ -35,7 +35,7 @@ test: lint
 	$(PYTEST) tests/conformance/test_tasks.py
 	$(PYTEST) tests/data tests/experiments tests/lens tests/lifelong
 	$(PYTEST) tests/memory tests/report tests/tasks
-	$(PYTEST) tests/training tests/test_*.py
+	$(PYTEST) tests/bench tests/training tests/test_*.py
 	$(PYTEST) mnemon
 
 clean:

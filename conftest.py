@@ -9,11 +9,11 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Compiling is most of the time of these tests: XLA's older emitters compile about twice as fast, and so does LLVM
 # without its optimisations. Programs run slower, which matters to few tests.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0")
-# Programs that were compiled before are read from a folder, one for each process that tests: writing is not atomic.
-# `make test` names a folder for all its parts.
+# Programs that were compiled before are read from a folder: that of `make test` for all its parts, or one of this run.
+# Processes write to it as they like; half a program is not read but compiled again (a warning that pyproject ignores).
 _OWN_CACHE = None if "MNEMON_TEST_CACHE" in os.environ else tempfile.TemporaryDirectory(prefix="mnemon-tests-")
 _CACHE = os.environ["MNEMON_TEST_CACHE"] if _OWN_CACHE is None else _OWN_CACHE.name
-os.environ["JAX_COMPILATION_CACHE_DIR"] = os.path.join(_CACHE, os.environ.get("PYTEST_XDIST_WORKER", "main"))
+os.environ["JAX_COMPILATION_CACHE_DIR"] = os.environ["MNEMON_TEST_CACHE"] = _CACHE
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 

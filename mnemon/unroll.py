@@ -268,7 +268,7 @@ def unroll(
 
 
 def _run_shares(cell, observe, truncate, plan: Plan, precision: Precision, state, steps: _Steps) -> Unrolled:
-    """Run a share of the batch on each device, the last shares filled up with zeros."""
+    """Run a share of the batch on each device, the last ones filled up with examples that are run twice."""
     batch, mesh = steps.inputs.shape[0], _shares()
     dynamic, static = eqx.partition(cell, eqx.is_array)
 
@@ -277,10 +277,9 @@ def _run_shares(cell, observe, truncate, plan: Plan, precision: Precision, state
         return result[:3], jax.lax.pmean(result.statistics, _SHARES_AXIS)
 
     whole, shared = jax.P(), jax.P(_SHARES_AXIS)
-    filling = -batch % mesh.size
-    state, steps = jax.tree.map(
-        lambda leaf: jnp.pad(leaf, [(0, filling), *[(0, 0)] * (leaf.ndim - 1)]) if filling else leaf, (state, steps)
-    )
+    if batch % mesh.size:
+        places = jnp.arange(-(-batch // mesh.size) * mesh.size) % batch
+        state, steps = jax.tree.map(lambda leaf: leaf[places], (state, steps))
     filled, statistics = jax.shard_map(
         run_share,
         mesh=mesh,

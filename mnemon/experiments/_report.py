@@ -111,6 +111,9 @@ def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
             steps, values = [*curve["step"], *after], [*curve[metric], *[curve[metric][-1]] * len(after)]
             frame = pl.DataFrame({"step": [float(s) for s in steps], metric: [float(v) for v in values]})
             frames.append(frame.with_columns(arm=pl.lit(label)))
+    if not frames:
+        nothing = pl.DataFrame({"says": [f"{group}: no run came as far as a first record".removeprefix(": ")]})
+        return alt.Chart(nothing).mark_text().encode(text="says:N")
     data = pl.concat(frames)
     # Seeds may have been cut into other windows: bring them to one grid first.
     width = max(float(data["step"].max()) / 120, 1.0)  # pyright: ignore[reportArgumentType]

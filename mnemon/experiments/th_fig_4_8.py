@@ -46,7 +46,7 @@ EXPERIMENT = Experiment(
     "beginning, but all converge to similar solutions; small hidden states are detrimental",
     presets={
         "smoke": Preset(
-            _arms((4,), (), (6,), (8, 16, 4), 4, pooled=True, records=2, images=100),
+            _arms((4,), (), (6,), (20, 16, 4), 4, pooled=True, records=4, images=100),
             1,
             None,
             "4 updates of tiny networks: shows only that it runs",
