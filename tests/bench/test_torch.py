@@ -28,7 +28,7 @@ _VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("dnc", {"masked_content": True, "deallocate": True, "sharpen_links": True, "interface_bias": True}),
     ("dnc", {"softplus_strengths": True, "usage_gradient": False, "bound": 0.1, "layers": 1}),
     ("tardis", {"usage": "softmax", "output": "hidden", "reset_gates": False, "last_read_penalty": 0.0}),
-    ("fast-weights", {"form": "attention", "horizon": 9, "inner_steps": 2, "normalise_start": True}),
+    ("fast-weights", {"form": "attention", "max_steps": 9, "inner_steps": 2, "normalise_start": True}),
     ("fast-weights", {"layer_norm": "slow", "activation": "tanh"}),
     ("gated-fast-weights", {"gate": False, "fast_bias": False, "layer_norm": "both"}),
     ("hyper-lstm", {"layer_norm": False, "delayed": True}),
