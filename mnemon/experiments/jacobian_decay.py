@@ -113,7 +113,7 @@ EXPERIMENT = Experiment(
     published="nowhere: none of the papers has this picture",
     presets={
         "smoke": _preset(["rnn", "nru"], 5, 20, 1, None, "2 cells, T = 5, 20 updates: shows only that it runs"),
-        "laptop": _preset(list(CELLS), 30, 3_000, 1, None, "T = 30, 3,000 updates"),
+        "laptop": _preset(list(CELLS), 30, 1_500, 1, None, "T = 30, 1,500 updates"),
         "paper": _preset(list(CELLS), 100, 30_000, 3, None, "T = 100, 30,000 updates"),
     },
     table=table,
