@@ -130,6 +130,8 @@ def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
     # The loss without a memory is the level of reference; other curves have none.
     baseline = max((arm.get("baseline", 0.0) for arm in arms.values()), default=0.0) if metric == "loss" else 0.0
     scale = alt.Scale(domain=[0, 1.5 * baseline], clamp=True) if baseline else alt.Scale(zero=False)
+    if metric == "gradient_norm":  # over many powers of ten
+        scale = alt.Scale(type="log")
     x = alt.X("updates:Q", axis=alt.Axis(format="~s"))
     names = data["arm"].unique(maintain_order=True).to_list()
     scheme = "tableau10" if len(names) <= 10 else "tableau20"
