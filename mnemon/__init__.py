@@ -1,5 +1,6 @@
 """mnemon: recurrent networks that remember."""
 
+from ._cores import use_cores as use_cores
 from ._version import __version__ as __version__
 from .cells import CELLS as CELLS
 from .cells import AbstractCell as AbstractCell
@@ -22,4 +23,3 @@ from .unroll import Plan as Plan
 from .unroll import Unrolled as Unrolled
 from .unroll import choose_plan as choose_plan
 from .unroll import unroll as unroll
-from .unroll import use_cores as use_cores

@@ -1,20 +1,18 @@
 """The time loop: the only one in the package."""
 
-import contextlib
 import dataclasses
 import functools
 import math
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.extend import core as jex
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from ._cores import SHARES_AXIS, free_cores, shares
 from ._deferred import deferred_scan
 from ._errors import require
 from ._mixed import Precision, with_precision
@@ -64,52 +62,6 @@ _REMAT_BELOW_OPERATIONS_PER_BYTE = 5
 _BLOCK_ABOVE_BYTES, _BLOCK_BYTES, _LEAST_BLOCK = 2**20, 2**18, 8
 # A batch that keeps fewer bytes in all is over before a second core has begun; a share has at least so many examples.
 _SHARE_ABOVE_BYTES, _LEAST_SHARE = 2**20, 2
-_SHARES_AXIS = "shares"
-_USUAL_CORES = 4
-
-
-def use_cores(count: int | None = None) -> None:
-    """Let batches be shared among CPU cores: by default all that this process may use, at most 4.
-
-    XLA computes the small operations of a step on one core, so a network that goes step by step gains little from the
-    others; whole sequences of different examples can be computed at the same time. JAX has one CPU device for each of
-    the cores from here on, and [`choose_plan`][mnemon.choose_plan] uses them where it pays. Call it before JAX computes
-    anything; later it changes nothing. The command line calls it; the environment variable `JAX_NUM_CPU_DEVICES`
-    overrides it.
-    """
-    require(count is None or count >= 1, "count", count, "at least one core", "use_cores(2)")
-    if "JAX_NUM_CPU_DEVICES" not in os.environ:
-        allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        with contextlib.suppress(RuntimeError):  # JAX has begun
-            jax.config.update("jax_num_cpu_devices", min(allowed, _USUAL_CORES) if count is None else count)
-
-
-def on_every_core(tree: PyTree) -> PyTree:
-    """The arrays of a tree with a copy for each of JAX's devices, where a loop that shares a batch would put them."""
-    return jax.device_put(tree, jax.sharding.NamedSharding(_shares(), jax.P()))
-
-
-def from_cores(tree: PyTree) -> PyTree:
-    """The arrays of a tree where JAX puts new ones; a loop that shares a batch leaves them on every core."""
-
-    def bring(array: Array) -> Array:
-        if not isinstance(array, jax.Array) or len(array.sharding.device_set) == 1:
-            return array
-        if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
-            return jax.random.wrap_key_data(bring(jax.random.key_data(array)), impl=jax.random.key_impl(array))
-        return jnp.asarray(np.asarray(array))
-
-    return jax.tree.map(bring, tree)
-
-
-def _shares() -> jax.sharding.Mesh:
-    return jax.sharding.Mesh(jax.local_devices(), (_SHARES_AXIS,))
-
-
-def _free_cores() -> int:
-    """CPU devices that a batch may be shared among; one where a caller already shares them."""
-    busy = not jax.sharding.get_abstract_mesh().empty
-    return 1 if busy or jax.default_backend() != "cpu" else jax.local_device_count()
 
 
 def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
@@ -130,7 +82,7 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
     )
     block = fitting if in_blocks else None
     kept = (block or batch) * time * (step.state if remat else step.kept)
-    cores = _free_cores()
+    cores = free_cores()
     worth = batch * time * step.kept > _SHARE_ABOVE_BYTES and batch >= _LEAST_SHARE * cores
     return Plan(
         remat=remat,
@@ -269,14 +221,14 @@ def unroll(
 
 def _run_shares(cell, observe, truncate, plan: Plan, precision: Precision, state, steps: _Steps) -> Unrolled:
     """Run a share of the batch on each device, the last ones filled up with examples that are run twice."""
-    batch, mesh = steps.inputs.shape[0], _shares()
+    batch, mesh = steps.inputs.shape[0], shares()
     dynamic, static = eqx.partition(cell, eqx.is_array)
 
     def run_share(dynamic, state, steps) -> tuple:
         result = _run_blocks(eqx.combine(dynamic, static), observe, truncate, plan, precision, state, steps)
-        return result[:3], jax.lax.pmean(result.statistics, _SHARES_AXIS)
+        return result[:3], jax.lax.pmean(result.statistics, SHARES_AXIS)
 
-    whole, shared = jax.P(), jax.P(_SHARES_AXIS)
+    whole, shared = jax.P(), jax.P(SHARES_AXIS)
     if batch % mesh.size:
         places = jnp.arange(-(-batch // mesh.size) * mesh.size) % batch
         state, steps = jax.tree.map(lambda leaf: leaf[places], (state, steps))

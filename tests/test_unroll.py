@@ -1,5 +1,9 @@
 """The time loop beyond what the conformance suite checks on every cell."""
 
+import os
+import subprocess
+import sys
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,8 +11,8 @@ import numpy as np
 import pytest
 
 from mnemon import Plan, Stack, choose_plan, unroll, use_cores
+from mnemon._cores import from_cores
 from mnemon.cells import GRU, LSTM, NRU, RNN, make_cell
-from mnemon.unroll import from_cores
 
 
 def _inputs(*shape):
@@ -164,6 +168,15 @@ def test_a_batch_shared_among_cores_is_the_same_batch():
             np.testing.assert_allclose(a, b, atol=1e-5)
     assert len(shared[0].outputs.sharding.device_set) == 2
     assert len(from_cores(shared[0].outputs).sharding.device_set) == 1
+
+
+@pytest.mark.parametrize(("told", "devices"), [(None, 3), ("2", 2)])
+def test_cores_are_devices_unless_the_environment_says_otherwise(told, devices):
+    env = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"}
+    program = "import jax, mnemon; mnemon.use_cores(3); print(jax.local_device_count())"
+    env |= {} if told is None else {"JAX_NUM_CPU_DEVICES": told}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == devices
 
 
 def test_cores_cannot_change_once_jax_has_begun():

@@ -43,9 +43,10 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
     normalised to length 1 in the L_p norm, and f is the identity or, with `relu_heads`, ReLU.
 
     **Notes.** The authors' code differs from the thesis: its heads do not see x (`heads_see_input=False`), and it
-    takes the mean over the heads instead of the sum (`average_heads=True`). In float32 the sum of fifth powers in that
-    code overflows once a memory is above about 3e4; directions are then zero, and the memory stops growing. Here the
-    norm does not overflow, and a memory that feeds on itself grows on: see the experiment th-stability.
+    takes the mean over the heads instead of the sum (`average_heads=True`). A sum of fifth
+    powers overflows in float32 once an entry of the outer product is above 5e7; divided by it, directions are zero and
+    the memory stops growing. Here the norm does not overflow, and a memory that feeds on itself grows on: see the
+    experiment th-stability.
 
     The k directions are never built. The L_p norm of an outer product is the product of the norms, so all heads that
     share the right factor q make one outer product: sum_i alpha_i v_i = (sum_i alpha_i p_i / |p_i|) (q / |q|)^T.

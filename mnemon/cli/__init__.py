@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from rich.table import Table
 
+from .._cores import use_cores
 from .._errors import MnemonError, unknown
-from ..unroll import use_cores
 from ._output import OUT, say
 from .experiments import demo, experiments, report, reproduce
 from .listings import cells, tasks

@@ -4,11 +4,12 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
 from .._errors import MnemonError, require
+from .._mixed import Precision
 from ._output import ERR, OUT, print_table, say
 
 
@@ -52,7 +53,7 @@ class _Training:
     """Episodes of a validation, or of an examination after a lesson."""
     lessons: int | None = None
     """Teach lesson after lesson up to this one, each until it is passed (graph tasks); examined at each record."""
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Precision = "float32"
     """Of matrix products; parameters, states and sums are float32 always."""
     log_every: int = 100
     """Updates a record."""

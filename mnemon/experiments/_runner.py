@@ -10,11 +10,11 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .._cores import use_cores
 from .._errors import BadValue, MnemonError, require
 from .._files import write_atomically
 from .._provenance import provenance
 from ..training import Interrupted
-from ..unroll import use_cores
 from ._contract import Arm, Experiment, Job, Preset
 from ._registry import get_experiment
 from ._results import write_results

@@ -34,9 +34,9 @@ EXPERIMENT = Experiment(
             3,
             None,
             "2,000 updates (the thesis gives no number); the loss of a run that does not diverge should be that "
-            "without a memory. At T = 500 an untrained memory grows by about 13 % a step. The same weights in the "
-            "authors' PyTorch stop at 29,320, where the fifth powers of the L5 norm overflow and directions become "
-            "zero: a brake that is in no equation, and that this implementation, whose norm does not overflow, lacks",
+            "without a memory. Early in training a memory can grow exponentially over an episode. Where the L5 norm is "
+            "computed from fifth powers in float32, as in PyTorch, it overflows first and directions become zero: a "
+            "brake that is in no equation, and that this implementation, whose norm does not overflow, lacks",
         ),
         "paper": Preset(_arms((100, 200, 500), 50_000), 3, None, "as published"),
     },

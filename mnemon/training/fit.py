@@ -17,11 +17,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .._cores import from_cores, on_every_core
 from .._errors import MnemonError, require
 from ..cells import trained
 from ..model import Model
 from ..tasks import AbstractTask
-from ..unroll import choose_plan, from_cores, on_every_core
+from ..unroll import choose_plan
 from .checkpoints import Checkpoints
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer

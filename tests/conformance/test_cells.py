@@ -27,7 +27,7 @@ EVERY_CELL = pytest.mark.parametrize("name", NAMES, scope="module")
 # One cell of each kind of state: vectors, a matrix of slots, links, a matrix of fast weights, rows touched sparsely
 # (statistics of the batch are by block, so bn-lstm is not here).
 _ALL_AT_ONCE = Plan(defer=False, remat=True, segment=3, block=2)
-_EACH_PLAN = (Plan(remat=True), Plan(segment=3), _ALL_AT_ONCE)
+_EACH_PLAN = (Plan(remat=True), Plan(segment=3), Plan(share=True), _ALL_AT_ONCE)
 OTHER_PLANS = {
     "lstm": _EACH_PLAN,
     "nru": _EACH_PLAN,

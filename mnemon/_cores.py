@@ -1,0 +1,59 @@
+"""Sharing a batch among the cores of a CPU: a device of JAX for each of them."""
+
+import contextlib
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from ._errors import require
+
+SHARES_AXIS = "shares"
+_USUAL_CORES = 4
+
+
+def use_cores(count: int | None = None) -> None:
+    """Let batches be shared among CPU cores: by default all that this process may use, at most 4.
+
+    XLA computes the small operations of a step on one core, so a network that goes step by step gains little from the
+    others; whole sequences of different examples can be computed at the same time. JAX has one CPU device for each of
+    the cores from here on, and [`choose_plan`][mnemon.choose_plan] uses them where it pays. Call it before JAX computes
+    anything; later it changes nothing. The command line calls it; the environment variable `JAX_NUM_CPU_DEVICES`
+    overrides it.
+    """
+    require(count is None or count >= 1, "count", count, "at least one core", "use_cores(2)")
+    if "JAX_NUM_CPU_DEVICES" not in os.environ:
+        allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        with contextlib.suppress(RuntimeError):  # JAX has begun
+            jax.config.update("jax_num_cpu_devices", min(allowed, _USUAL_CORES) if count is None else count)
+
+
+def on_every_core(tree: PyTree) -> PyTree:
+    """The arrays of a tree with a copy for each of JAX's devices, where a loop that shares a batch would put them."""
+    return jax.device_put(tree, jax.sharding.NamedSharding(shares(), jax.P()))
+
+
+def from_cores(tree: PyTree) -> PyTree:
+    """The arrays of a tree where JAX puts new ones; a loop that shares a batch leaves them on every core."""
+
+    def bring(array: Array) -> Array:
+        if not isinstance(array, jax.Array) or len(array.sharding.device_set) == 1:
+            return array
+        if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(bring(jax.random.key_data(array)), impl=jax.random.key_impl(array))
+        return jnp.asarray(np.asarray(array))
+
+    return jax.tree.map(bring, tree)
+
+
+def shares() -> jax.sharding.Mesh:
+    """All devices, along one axis."""
+    return jax.sharding.Mesh(jax.local_devices(), (SHARES_AXIS,))
+
+
+def free_cores() -> int:
+    """CPU devices that a batch may be shared among; one where a caller already shares them."""
+    busy = not jax.sharding.get_abstract_mesh().empty
+    return 1 if busy or jax.default_backend() != "cpu" else jax.local_device_count()
