@@ -15,6 +15,13 @@ from ._contract import Arm, Experiment, Preset, Training
 
 # Parts with more entries than this (large memories) would take long; gradients still flow through them.
 _MOST_ENTRIES = 256
+# Cells whose whole state is a matrix: at their usual sizes the Jacobian would have 4,096 rows and more.
+_SMALLER: dict[str, dict[str, Any]] = {
+    "associative": {"hidden_size": 16},
+    "associative-delta": {"hidden_size": 16},
+    "ff-fast-weights": {"hidden_size": 16},
+}
+_SIZES = f"cells at their usual sizes, but {', '.join(_SMALLER)} with 16 units"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +52,11 @@ class JacobianDecay:
 
 def _preset(cells: list[str], delay: int, steps: int, seeds: int, cost: str | None, note: str) -> Preset:
     arms = tuple(
-        Arm(f"{cell}-{updates}", JacobianDecay(RunConfig("copying", cell, {"delay": delay}, steps=updates)), "new")
+        Arm(
+            f"{cell}-{updates}",
+            JacobianDecay(RunConfig("copying", cell, {"delay": delay}, _SMALLER.get(cell, {}), steps=updates)),
+            "new",
+        )
         for cell in cells
         for updates in (0, steps)
     )
@@ -113,8 +124,8 @@ EXPERIMENT = Experiment(
     published="nowhere: none of the papers has this picture",
     presets={
         "smoke": _preset(["rnn", "nru"], 5, 20, 1, None, "2 cells, T = 5, 20 updates: shows only that it runs"),
-        "laptop": _preset(list(CELLS), 30, 1_500, 1, None, "T = 30, 1,500 updates"),
-        "paper": _preset(list(CELLS), 100, 30_000, 3, None, "T = 100, 30,000 updates"),
+        "laptop": _preset(list(CELLS), 30, 1_500, 1, None, f"T = 30, 1,500 updates; {_SIZES}"),
+        "paper": _preset(list(CELLS), 100, 30_000, 3, None, f"T = 100, 30,000 updates; {_SIZES}"),
     },
     table=table,
     draw=draw,
