@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._apart import apart
 from .._errors import require
 from ._contract import AbstractCell, Key
 from ._init import LayerNorm, uniform
@@ -171,5 +172,5 @@ class FastWeights(AbstractCell[MatrixState | AttentionState, Array]):
         self, state: MatrixState | AttentionState, hidden: Float[Array, " hidden"]
     ) -> MatrixState | AttentionState:
         if isinstance(state, MatrixState):
-            return MatrixState(hidden, self.decay * state.fast + self.rate * jnp.outer(hidden, hidden))
+            return MatrixState(hidden, self.decay * state.fast + self.rate * jnp.outer(hidden, apart(hidden)))
         return AttentionState(jnp.concatenate([hidden[None], state.past[:-1]]))
