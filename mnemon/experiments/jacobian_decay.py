@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from ..cells import CELLS
 from ..lens import differentiable_parts, jacobian_flow
+from ..lens.jacobian import WHOLE
 from ..lens.trace import trace
 from ..training.runs import RunConfig, open_run
 from ._contract import Arm, Experiment, Preset, Training
@@ -95,25 +96,26 @@ def draw(content: dict[str, Any]) -> Any:
     for name, arm in content["arms"].items():
         cell, _, updates = name.rpartition("-")
         for seed, result in arm["seeds"].items():
-            for part, values in result["top"].items():
-                about = {"cell": cell, "part": part, "seed": seed, "trained": updates != "0"}
-                frame = pl.DataFrame({"distance": result["distance"], "value": values})
-                frames.append(frame.with_columns(**{key: pl.lit(value) for key, value in about.items()}))
+            (whole,) = {WHOLE} & set(result["top"]) or set(result["top"])
+            about = {"cell": cell, "seed": seed, "network": "untrained" if updates == "0" else "trained"}
+            frame = pl.DataFrame({"distance": result["distance"], "value": result["top"][whole]})
+            frames.append(frame.with_columns(**{key: pl.lit(value) for key, value in about.items()}))
     # What has fallen further than this is gone.
     data = pl.concat(frames).filter((pl.col("value") > 0) & (pl.col("value") < 1e6))
-    scale = alt.Scale(type="log", domain=[1e-12, 1e2], clamp=True)
+    scale = alt.Scale(type="log", domain=[1e-8, 1e4], clamp=True)
+    order = ["trained", "untrained"]
     return (
         alt.Chart(data)
         .mark_line(strokeWidth=1.3)
         .encode(
             x=alt.X("distance:Q", title="steps between"),
             y=alt.Y("value:Q", title="largest singular value", scale=scale, axis=alt.Axis(format="~e")),
-            color=alt.Color("part:N", title=None, scale=alt.Scale(scheme="tableau10")),
-            strokeDash=alt.StrokeDash("trained:N", sort=[True, False]),
+            color=alt.Color("network:N", title=None, sort=order),
+            strokeDash=alt.StrokeDash("network:N", legend=None, sort=order),
             detail="seed:N",
         )
-        .properties(width=200, height=140)
-        .facet(alt.Facet("cell:N", title=None), columns=4)
+        .properties(width=150, height=105)
+        .facet(alt.Facet("cell:N", title=None, sort=list(CELLS)), columns=5)
     )
 
 
