@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mnemon import Plan, Stack, choose_plan, unroll, use_cores
-from mnemon._cores import from_cores
+from mnemon._cores import from_cores, map_on_cores
 from mnemon.cells import GRU, LSTM, NRU, RNN, make_cell
 
 
@@ -194,3 +194,11 @@ def test_statistics_of_a_shared_batch_are_means_over_shares():
     halves = [unroll(cell, half, key=jax.random.key(2)).statistics for half in (inputs[:3], inputs[3:])]
     for a, b, c in zip(*map(jax.tree.leaves, (shared, *halves)), strict=True):
         np.testing.assert_allclose(a, (b + c) / 2, atol=1e-5)
+
+
+@pytest.mark.parametrize("entries", [1, 2, 5])
+def test_entries_shared_among_cores_are_each_computed(entries):
+    scale, numbers = jnp.asarray(3.0), jnp.arange(2.0 * entries).reshape(entries, 2)
+    shared = jax.jit(lambda scale: map_on_cores(lambda pair: (scale * pair, jnp.sum(pair)), numbers))(scale)
+    np.testing.assert_array_equal(shared[0], 3 * numbers)
+    np.testing.assert_array_equal(shared[1], jnp.sum(numbers, 1))

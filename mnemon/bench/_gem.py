@@ -17,8 +17,8 @@ from ..training.fit import _compiled_advance, _init_state
 from ._measure import measure_alternately
 
 _BATCH = 10
-# Of plain updates as many are made in a call as cost about one with GEM, so that all calls are of about one length.
-_STEPS_A_TASK = 0.6
+# A call makes several updates, as in training; of plain ones about as many as take the time of those with GEM.
+_UPDATES, _PLAIN_FOR_A_TASK = 4, 0.6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,10 +46,10 @@ def gem_cost(units: int, tasks: int, *, seconds: float = 2.0) -> GemCost:
     for number, task in enumerate(levels[:-1]):
         stored = Recent.empty(task, memory.slots).write(task.batch(jax.random.key(number), 0, memory.slots))
         memory = memory.with_task(stored)
-    repeats = max(1, math.floor(_STEPS_A_TASK * tasks))
+    repeats = _UPDATES * max(1, math.floor(_PLAIN_FOR_A_TASK * tasks))
     calls = {
         "plain": _updates(model, levels[-1], Supervised(), repeats),
-        "gem": _updates(model, levels[-1], GEM(memory=memory), 1),
+        "gem": _updates(model, levels[-1], GEM(memory=memory), _UPDATES),
     }
     timings = measure_alternately(calls, seconds=seconds)
     parameters = count_parameters(model)
@@ -59,7 +59,7 @@ def gem_cost(units: int, tasks: int, *, seconds: float = 2.0) -> GemCost:
         parameters,
         tasks,
         1e3 * timings["plain"].median / repeats,
-        1e3 * timings["gem"].median,
+        1e3 * timings["gem"].median / _UPDATES,
         (stored_bytes + tasks * parameters * jnp.zeros(()).nbytes) / 2**20,
     )
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
+from .._cores import free_cores, map_on_cores
 from .._errors import require
 from ..model import Model
 from ..tasks import AbstractTask, Episode
@@ -133,9 +134,7 @@ class GEM(AbstractRehearsal):
     def adjust(
         self, gradient: PyTree[Array], gradient_of: GradientOf, memory: EpisodicMemory, key: PRNGKeyArray | None
     ) -> tuple[PyTree[Array], Bool[Array, ""]]:
-        # On a CPU one task after another is faster than all at once: what a step computes stays in the first cache.
-        over_tasks = jax.lax.map if jax.default_backend() == "cpu" else lambda of, tasks: jax.vmap(of)(tasks)
-        groups = [over_tasks(gradient_of, batch) for batch in memory.batches()]
+        groups = [map_on_cores(gradient_of, batch) for batch in memory.batches(free_cores())]
         return project(
             gradient,
             jax.tree.map(lambda *rows: jnp.concatenate(rows), *groups),

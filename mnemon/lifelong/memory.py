@@ -98,16 +98,18 @@ class EpisodicMemory(eqx.Module):
         episodes = (*self.for_next_task().episodes, recent.newest_first())
         return EpisodicMemory(slots=self.slots, capacity=self.capacity, episodes=episodes)
 
-    def batches(self) -> list[Episode]:
+    def batches(self, multiple: int = 1) -> list[Episode]:
         """The tasks in groups of about one length, each [tasks, slots, ...], so that a group needs one program.
 
-        Tasks are padded by at most an eighth of the longest, which makes at most nine groups. In one group of all
-        tasks, whose lengths grow from level to level, nearly half of the steps would be padding.
+        Tasks are padded by at most an eighth of the longest, which makes at most nine groups, and by more only where a
+        group would not have a multiple of so many tasks. In one group of all tasks, whose lengths grow from level to
+        level, nearly half of the steps would be padding.
         """
         tasks = sorted(self.episodes, key=_time, reverse=True)
         groups: list[list[Episode]] = []
         for task in tasks:
-            if not groups or _PADDING * (_time(groups[-1][0]) - _time(task)) > _time(tasks[0]):
+            full = bool(groups) and len(groups[-1]) % multiple == 0
+            if not groups or (full and _PADDING * (_time(groups[-1][0]) - _time(task)) > _time(tasks[0])):
                 groups.append([])
             groups[-1].append(task)
         return [_joined(group, jnp.stack) for group in groups]

@@ -152,6 +152,7 @@ def test_tasks_of_about_one_length_make_one_batch():
     batches = memory.batches()
     assert [batch.length[:, 0].tolist() for batch in batches] == [[24, 21], [18], [4, 3]]
     assert [batch.inputs.shape for batch in batches] == [(2, 1, 24), (1, 1, 18), (2, 1, 4)]
+    assert [batch.length[:, 0].tolist() for batch in memory.batches(2)] == [[24, 21], [18, 4], [3]]
 
 
 def test_the_levels_of_the_benchmark_make_few_batches_with_little_padding():
