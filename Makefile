@@ -29,13 +29,9 @@ PYTEST := MNEMON_TEST_CACHE=$(CURDIR)/$(CACHE) $(BIN)/pytest -n 2 --dist workste
 
 test: lint
 	rm -rf $(CACHE)
-	$(PYTEST) tests/cells
-	$(PYTEST) tests/conformance/test_cells.py
-	$(PYTEST) tests/conformance/test_oracles.py
-	$(PYTEST) tests/conformance/test_tasks.py
+	$(PYTEST) tests/cells tests/conformance
 	$(PYTEST) tests/data tests/experiments tests/lens tests/lifelong
-	$(PYTEST) tests/memory tests/report tests/tasks
-	$(PYTEST) tests/bench tests/training tests/test_*.py
+	$(PYTEST) tests/memory tests/report tests/tasks tests/bench tests/training tests/test_*.py
 	$(PYTEST) mnemon
 
 clean:

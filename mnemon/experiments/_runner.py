@@ -126,10 +126,15 @@ def read_result(folder: Path) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def do(waiting: Waiting) -> str:
-    """One job, in a process of its own. Whoever else has begun it is waited for; what is done is not done again."""
+def do(waiting: Waiting, wait: bool = True) -> str:
+    """One job, in a process of its own: gives its name. What is done is not done again.
+
+    Whoever else has begun it is waited for, or, without `wait`, left alone: then no name is given.
+    """
     folder = waiting.folder
-    with _lock(folder.with_name(f"{folder.name}.lock")):
+    with _lock(folder.with_name(f"{folder.name}.lock"), wait) as free:
+        if not free:
+            return ""
         if read_result(folder) is None:
             use_cores()
             try:
@@ -143,22 +148,33 @@ def do(waiting: Waiting) -> str:
 
 
 @contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """A lock that its process, however it ends, lets go."""
+def _lock(path: Path, wait: bool) -> Iterator[bool]:
+    """A lock that its process, however it ends, lets go; false if another has it and is not waited for."""
     import fcntl
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def _in_processes(waiting: list[Waiting], jobs: int) -> Iterator[str]:
     context = multiprocessing.get_context("spawn")
     with environment(thread_flags(jobs)), ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        futures = [pool.submit(do, job) for job in waiting]
+        # Two commands may work on one grid: what the other has begun is left for the end.
+        for_the_end: list[Waiting] = []
         try:
-            for future in as_completed(futures):
+            first = {pool.submit(do, job, wait=False): job for job in waiting}
+            for future in as_completed(first):
+                if name := future.result():
+                    yield name
+                else:
+                    for_the_end.append(first[future])
+            for future in as_completed([pool.submit(do, job) for job in for_the_end]):
                 yield future.result()
         except BrokenProcessPool as error:
             raise MnemonError(

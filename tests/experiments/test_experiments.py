@@ -1,6 +1,7 @@
 """Every experiment: what it says of itself, and its smallest preset from run to picture."""
 
 import dataclasses
+import fcntl
 import json
 import pickle
 import shutil
@@ -115,7 +116,7 @@ def test_results_of_done_jobs_are_not_made_again(tmp_path):
         reproduce("th-fig-3.5", "smoke", on="clouds", **where)
 
 
-def test_a_job_that_another_process_has_done_meanwhile_is_not_done_again(tmp_path):
+def test_a_job_that_another_process_does_is_left_alone_and_what_is_done_is_not_done_again(tmp_path):
     class Once:
         def run(self, seed: int, folder: Path) -> dict:
             del seed
@@ -123,6 +124,11 @@ def test_a_job_that_another_process_has_done_meanwhile_is_not_done_again(tmp_pat
             return {"made": str(folder)}
 
     waiting = Waiting("once", Once(), 0, tmp_path / "once-seed0")
+    lock = tmp_path / "once-seed0.lock"
+    with lock.open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert do(waiting, wait=False) == ""
+        assert not waiting.folder.exists()
     assert [do(waiting), do(waiting)] == ["once", "once"]
     result = read_result(waiting.folder) or {}
     assert result["made"] == str(waiting.folder)
