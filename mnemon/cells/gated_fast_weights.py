@@ -75,6 +75,7 @@ class GatedFastWeights(AbstractCell[GatedFastState, GatedFastDrive]):
         slow_size: int | None = None,
         slow_layer_size: int = 100,
         gate: bool = True,
+        gate_bias: float = 0.0,
         fast_bias: bool = True,
         layer_norm: Literal["post", "pre", "both", "none"] = "post",
         eps: float = 1e-5,
@@ -87,6 +88,8 @@ class GatedFastWeights(AbstractCell[GatedFastState, GatedFastDrive]):
         - `slow_size`: size of h^S; by default the size of h^F.
         - `slow_layer_size`: size of the slow net's first layer.
         - `gate`: blend the fast matrices with their updates; without it the updates are added.
+        - `gate_bias`: of γ and δ at first; at 0 a quarter of the fast matrices is overwritten at every step, at -2 a
+          seventieth.
         - `fast_bias`: a constant input to both fast layers.
         - `layer_norm`: normalise the fast layers after or before the tanh, both, or not.
         - `eps`: added to the variance in the layer norm.
@@ -107,7 +110,8 @@ class GatedFastWeights(AbstractCell[GatedFastState, GatedFastDrive]):
         self.slow_input_weights, self.slow_recurrent_weights = to_layer[:input_size], to_layer[input_size:]
         self.slow_bias = jnp.zeros((slow_layer_size,))
         self.update_weights = glorot_normal(update_key, slow_layer_size, slow_size + updates)
-        self.update_bias = jnp.zeros((slow_size + updates,))
+        gates = updates // 2 if gate else 0
+        self.update_bias = jnp.zeros((slow_size + updates,)).at[slow_size + updates - gates :].set(gate_bias)
 
     def _fast_inputs(self) -> tuple[int, int]:
         """Number of inputs of the two fast layers."""

@@ -68,6 +68,15 @@ def test_a_closed_gate_keeps_and_an_open_gate_replaces():
         assert values[1] < 1e-6 * values[0]
 
 
+def test_the_bias_of_the_gates_is_how_much_is_overwritten_at_first():
+    x = jnp.zeros(3)  # with a slow net that says nothing, the biases alone decide
+    for bias, overwritten in ((0.0, 0.25), (-2.0, 1 / 70.4)):
+        cell = _tiny(gate_bias=bias)
+        state = cell.init_state()._replace(second=jnp.ones_like(cell.init_state().second))
+        after, _ = cell(state, x)
+        np.testing.assert_allclose(after.second, 1.0 - overwritten, rtol=1e-3)
+
+
 def test_without_the_gate_updates_add_up():
     cell = _tiny(gate=False)
     state = cell.init_state()
