@@ -4,6 +4,9 @@ import contextlib
 import json
 import multiprocessing
 import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -20,6 +23,7 @@ from ._registry import get_experiment
 from ._results import write_results
 
 RESULT_FILE = "result.json"
+_BETWEEN_INTERRUPTS = 5.0  # seconds, enough to save a run
 
 
 class Waiting(NamedTuple):
@@ -163,8 +167,7 @@ def _lock(path: Path, wait: bool) -> Iterator[bool]:
 
 
 def _in_processes(waiting: list[Waiting], jobs: int) -> Iterator[str]:
-    context = multiprocessing.get_context("spawn")
-    with environment(thread_flags(jobs)), ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with environment(thread_flags(jobs)), _pool(jobs) as pool:
         # Two commands may work on one grid: what the other has begun is left for the end.
         for_the_end: list[Waiting] = []
         try:
@@ -180,6 +183,24 @@ def _in_processes(waiting: list[Waiting], jobs: int) -> Iterator[str]:
             raise MnemonError(
                 "a process was killed, perhaps for want of memory; the same command goes on with what is left"
             ) from error
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """When the command that started this process is gone, stop as if interrupted: a run then saves its state."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            while True:  # the first ends the job, the next the wait for another
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(_BETWEEN_INTERRUPTS)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def thread_flags(jobs: int) -> dict[str, str]:

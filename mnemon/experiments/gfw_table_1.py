@@ -88,10 +88,10 @@ EXPERIMENT = Experiment(
             "10 updates of 8 streams: shows only that it runs",
         ),
         "laptop": Preset(
-            _arms(25 * EPOCH, 256, False, records=25),
+            _arms(13 * EPOCH, 256, False, records=13),
             3,
             None,
-            "25 epochs; the gated net at its published size, the others at about its number of parameters; the norm "
+            "13 epochs; the gated net at its published size, the others at about its number of parameters; the norm "
             "of the gradient clipped at 0.1, without which training is unsteady (the paper mentions no clipping)",
         ),
         "paper": Preset(

@@ -5,6 +5,9 @@ import fcntl
 import json
 import pickle
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +136,37 @@ def test_a_job_that_another_process_does_is_left_alone_and_what_is_done_is_not_d
     result = read_result(waiting.folder) or {}
     assert result["made"] == str(waiting.folder)
     assert set(result["provenance"]) >= {"command", "commit", "machine", "versions"}
+
+
+_STARTS_A_WORKER = """
+import os, time
+from mnemon.experiments._runner import _pool
+if __name__ == "__main__":
+    with _pool(1) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        pool.submit(time.sleep, 600).result()
+"""
+
+
+def test_workers_end_when_their_command_is_killed(tmp_path):
+    script = tmp_path / "command.py"
+    script.write_text(_STARTS_A_WORKER)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout is not None
+        worker = int(command.stdout.readline())
+        command.kill()
+    end = time.monotonic() + 60
+    while _lives(worker) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not _lives(worker)
+
+
+def _lives(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"  # nobody has asked how it ended
 
 
 def test_results_stay_when_their_runs_are_gone_and_go_when_their_settings_change(tmp_path):
