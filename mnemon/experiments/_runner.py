@@ -23,7 +23,7 @@ from ._registry import get_experiment
 from ._results import write_results
 
 RESULT_FILE = "result.json"
-_BETWEEN_INTERRUPTS = 5.0  # seconds, enough to save a run
+_TO_SAVE = 5.0  # seconds that a run has to save its state
 
 
 class Waiting(NamedTuple):
@@ -190,15 +190,15 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def _end_with_parent() -> None:
-    """When the command that started this process is gone, stop as if interrupted: a run then saves its state."""
+    """When the command that started this process is gone, interrupt it, so that a run saves its state, and end it."""
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
         if parent is not None:
             parent.join()
-            while True:  # the first ends the job, the next the wait for another
-                os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(_BETWEEN_INTERRUPTS)
+            os.kill(os.getpid(), signal.SIGINT)  # ignored by all but a run if the command was begun in the background
+            time.sleep(_TO_SAVE)
+            os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()
 

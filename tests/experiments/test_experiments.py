@@ -139,9 +139,10 @@ def test_a_job_that_another_process_does_is_left_alone_and_what_is_done_is_not_d
 
 
 _STARTS_A_WORKER = """
-import os, time
+import os, signal, time
 from mnemon.experiments._runner import _pool
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for what it begins in the background
     with _pool(1) as pool:
         print(pool.submit(os.getpid).result(), flush=True)
         pool.submit(time.sleep, 600).result()
