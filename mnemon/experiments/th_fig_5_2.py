@@ -25,11 +25,13 @@ def draw(content: dict[str, Any]) -> Any:
     growth = pl.DataFrame(grown, schema={"distribution": str, "level": int})
     panels = []
     for place in data["distribution"].unique(maintain_order=True):
+        here = data.filter(pl.col("distribution") == place)
+        x = alt.X("level:Q", axis=alt.Axis(values=sorted(set(here["level"])), format="d"))
         line = (
-            alt.Chart(data.filter(pl.col("distribution") == place))
+            alt.Chart(here)
             .mark_line(point=True)
             .encode(
-                x=alt.X("level:Q", axis=alt.Axis(tickMinStep=1, format="d")),
+                x=x,
                 y=alt.Y("accuracy:Q", title="current task accuracy", scale=alt.Scale(domain=[0.4, 1], clamp=True)),
                 color=alt.Color("entry:N", title=None, sort=list(FIVE)),
                 detail="seed:N",
@@ -38,7 +40,7 @@ def draw(content: dict[str, Any]) -> Any:
         rule = (
             alt.Chart(growth.filter(pl.col("distribution") == place).unique())
             .mark_rule(strokeDash=[4, 4], color="blue")
-            .encode(x="level:Q")
+            .encode(x=x)
         )
         panels.append((line + rule).properties(width=240, height=220, title=place))
     return alt.hconcat(*panels)
