@@ -80,7 +80,7 @@ EXPERIMENT = Experiment(
             _arms("smoke", (2, 4), 20, only="lstm"), 1, "not measured", "LSTM, 20 updates: shows only that it runs"
         ),
         "laptop": Preset(
-            _arms("laptop", tuple(range(20, 121, 10)), 100), 3, "not measured", "20,000 updates of 16 sequences"
+            _arms("laptop", tuple(range(20, 121, 10)), 100), 3, "not measured", "10,000 updates of 16 sequences"
         ),
         "paper": Preset(
             _arms("paper", tuple(range(20, 121, 10)), 100),

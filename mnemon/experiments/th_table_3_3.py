@@ -56,7 +56,7 @@ EXPERIMENT = Experiment(
     "on both; D-NTM discrete fails on recall",
     presets={
         "smoke": Preset(_arms(["lstm", "tardis-reinforce"], 20, _TINY), 1, None, "20 updates: shows only that it runs"),
-        "laptop": Preset(_arms(list(NETS), 20_000, _FULL), 3, None, "20,000 updates of 16 sequences"),
+        "laptop": Preset(_arms(list(NETS), 10_000, _FULL), 3, None, "10,000 updates of 16 sequences"),
         "paper": Preset(_arms(list(NETS), 100_000, _FULL), 3, None, "the thesis states neither updates nor batch"),
     },
 )
