@@ -29,7 +29,7 @@ from .gru import GRU
 from .hyper_lstm import HyperLSTM
 from .janet import JANET
 from .lstm import LSTM
-from .nru import NRU
+from .nru import NRU, OVERFLOW
 from .ntm import NTM
 from .nutm import NUTM
 from .recurrent_fast_weights import RecurrentFastWeights
@@ -118,6 +118,7 @@ CELLS: dict[str, CellEntry] = {
                 "heads": 4,
                 "heads_see_input": False,
                 "average_heads": True,
+                "longest": OVERFLOW,
             },
         ),
         CellEntry("dntm", DNTM, "external memory", "Gulcehre et al. 2016", {"hidden_size": 59}),

@@ -12,6 +12,9 @@ from .._errors import require
 from ._contract import AbstractCell, Key
 from ._init import uniform
 
+# Where a fifth power leaves float32.
+OVERFLOW = float(jnp.finfo(jnp.float32).max) ** 0.2
+
 
 class NRUState(NamedTuple):
     """What an NRU carries."""
@@ -43,10 +46,9 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
     normalised to length 1 in the L_p norm, and f is the identity or, with `relu_heads`, ReLU.
 
     **Notes.** The authors' code differs from the thesis: its heads do not see x (`heads_see_input=False`), and it
-    takes the mean over the heads instead of the sum (`average_heads=True`). A sum of fifth
-    powers overflows in float32 once an entry of the outer product is above 5e7; divided by it, directions are zero and
-    the memory stops growing. Here the norm does not overflow, and a memory that feeds on itself grows on: see the
-    experiment th-stability.
+    takes the mean over the heads instead of the sum (`average_heads=True`). Its fifth powers overflow in float32 once
+    an outer product is longer than 5e7; divided by that norm, the direction is zero (`longest=OVERFLOW`). In the
+    equations nothing keeps a memory that feeds on itself from growing over a long episode; this does.
 
     The k directions are never built. The L_p norm of an outer product is the product of the norms, so all heads that
     share the right factor q make one outer product: sum_i alpha_i v_i = (sum_i alpha_i p_i / |p_i|) (q / |q|)^T.
@@ -72,6 +74,7 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
     relu_heads: bool = eqx.field(static=True)
     heads_see_input: bool = eqx.field(static=True)
     average_heads: bool = eqx.field(static=True)
+    longest: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -84,6 +87,7 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
         relu_heads: bool = False,
         heads_see_input: bool = True,
         average_heads: bool = False,
+        longest: float = math.inf,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -96,6 +100,7 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
         - `relu_heads`: ReLU on alpha, beta and the directions, so that writing adds and erasing takes away.
         - `heads_see_input`: x is an input of the heads (the authors' code: False).
         - `average_heads`: mean instead of sum over the heads (the authors' code: True).
+        - `longest`: an outer product with a larger norm gives a direction of zero (the authors' code: `OVERFLOW`).
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=80")
@@ -111,6 +116,7 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
             f"memory_size={near[0]} with heads={heads}",
         )
         require(norm >= 1, "norm", norm, "the p of an L_p norm, 1 or more", "norm=5")
+        require(longest > 0, "longest", longest, "the norm beyond which a direction is zero", "longest=5e7")
         hidden_key, head_key = jax.random.split(key)
         head_outputs = 2 * heads + 4 * side
         fan_in = input_size + hidden_size + memory_size
@@ -129,6 +135,7 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
         self.memory_size, self.heads = memory_size, heads
         self.norm = int(norm) if float(norm).is_integer() else norm
         self.relu_heads, self.heads_see_input, self.average_heads = relu_heads, heads_see_input, average_heads
+        self.longest = float(longest)
 
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return (self.hidden_weights[: self.output_size],)
@@ -180,31 +187,41 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
         if self.relu_heads:
             amounts = jax.nn.relu(amounts)
         if p.size % self.heads:
-            directions = jnp.outer(_unit_scale(p), _unit_scale(q))
+            (p, p_scale), (q, q_scale) = _unit_scale(p), _unit_scale(q)
+            directions = jnp.outer(p, q)
             directions = jax.nn.relu(directions) if self.relu_heads else directions
-            return amounts @ self._normalised(directions.reshape(self.heads, -1))
-        rows, q = _unit_scale(p.reshape(self.heads, -1)), _unit_scale(q)  # p_i, q
+            directions = directions.reshape(self.heads, -1)
+            norms = self._norms(directions)
+            return self._shortened(amounts, norms, p_scale * q_scale) @ directions
+        (rows, p_scales), (q, q_scale) = _unit_scale(p.reshape(self.heads, -1)), _unit_scale(q)  # p_i, q
+        scales = p_scales[:, 0] * q_scale
         if not self.relu_heads:
-            left = amounts @ self._normalised(rows)
-            return jnp.outer(left, self._normalised(q[None])[0]).ravel()
+            norms = self._norms(rows) * self._norms(q[None])
+            return jnp.outer(self._shortened(amounts, norms, scales) @ rows, q).ravel()
         positive, negative = (jax.nn.relu(rows), jax.nn.relu(q)), (jax.nn.relu(-rows), jax.nn.relu(-q))
         if math.isinf(self.norm):
             norms = jnp.maximum(*(jnp.max(p, 1) * jnp.max(q) for p, q in (positive, negative)))
         else:
             above, below = (jnp.sum(p**self.norm, 1) * jnp.sum(q**self.norm) for p, q in (positive, negative))
             norms = _root(above + below, self.norm)
-        scaled = amounts / jnp.where(norms > 0, norms, 1.0)
-        above, below = (jnp.outer(scaled @ p, q).ravel() for p, q in (positive, negative))
+        amounts = self._shortened(amounts, norms, scales)
+        above, below = (jnp.outer(amounts @ p, q).ravel() for p, q in (positive, negative))
         return above + below
 
-    def _normalised(self, rows: Float[Array, "rows columns"]) -> Float[Array, "rows columns"]:
-        """Each row divided by its L_p norm; a row of zeros stays zero."""
+    def _norms(self, rows: Float[Array, "rows columns"]) -> Float[Array, " rows"]:
         magnitudes = jnp.abs(rows)
         if math.isinf(self.norm):
-            norms = jnp.max(magnitudes, 1)
-        else:
-            norms = _root(jnp.sum(magnitudes**self.norm, 1), self.norm)
-        return rows / jnp.where(norms > 0, norms, 1.0)[:, None]
+            return jnp.max(magnitudes, 1)
+        return _root(jnp.sum(magnitudes**self.norm, 1), self.norm)
+
+    def _shortened(
+        self, amounts: Float[Array, " heads"], norms: Float[Array, " heads"], scales: Float[Array, " *heads"]
+    ) -> Float[Array, " heads"]:
+        """Amounts over norms; zero along vectors of length zero and beyond the longest."""
+        kept = norms > 0
+        if not math.isinf(self.longest):
+            kept = kept & (norms * jax.lax.stop_gradient(scales) <= self.longest)
+        return jnp.where(kept, amounts / jnp.where(norms > 0, norms, 1.0), 0.0)
 
 
 def _root(powers: Array, p: float) -> Array:
@@ -212,7 +229,7 @@ def _root(powers: Array, p: float) -> Array:
     return jnp.where(powers > 0, jnp.where(powers > 0, powers, 1.0) ** (1.0 / p), 0.0)
 
 
-def _unit_scale(vectors: Float[Array, "*rows n"]) -> Float[Array, "*rows n"]:
-    """Vectors over their largest magnitudes: the same directions, whose p-th powers neither overflow nor vanish."""
+def _unit_scale(vectors: Float[Array, "*rows n"]) -> tuple[Float[Array, "*rows n"], Float[Array, "*rows 1"]]:
+    """Vectors over their largest magnitudes, and these: p-th powers neither overflow nor vanish."""
     largest = jax.lax.stop_gradient(jnp.max(jnp.abs(vectors), axis=-1, keepdims=True))
-    return vectors / jnp.where(largest > 0, largest, 1.0)
+    return vectors / jnp.where(largest > 0, largest, 1.0), largest

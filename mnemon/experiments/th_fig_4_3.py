@@ -25,11 +25,11 @@ EXPERIMENT = Experiment(
     presets={
         "smoke": Preset(_arms({5: 40}, ("nru", "lstm")), 1, None, "lags up to 5, 40 updates: shows only that it runs"),
         "laptop": Preset(
-            _arms({100: 30_000, 200: 15_000}),
+            _arms({100: 20_000, 200: 8_000}),
             3,
             None,
-            "each run ends when solved (a loss below a tenth of that without a memory) or after 30,000 updates "
-            "(T = 100) or 15,000 (T = 200) instead of 200,000; each example has its own lag, the authors draw one for "
+            "each run ends when solved (a loss below a tenth of that without a memory) or after 20,000 updates "
+            "(T = 100) or 8,000 (T = 200) instead of 200,000; each example has its own lag, the authors draw one for "
             "each batch",
         ),
         "paper": Preset(

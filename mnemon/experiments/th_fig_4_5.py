@@ -22,10 +22,10 @@ EXPERIMENT = Experiment(
     presets={
         "smoke": Preset(_arms(10, 40, ("nru", "lstm")), 1, None, "T = 10, 40 updates: shows only that it runs"),
         "laptop": Preset(
-            _arms(100, 30_000),
+            _arms(100, 20_000),
             3,
             None,
-            "each run ends when solved (a loss below a tenth of that without a memory) or after 30,000 updates instead "
+            "each run ends when solved (a loss below a tenth of that without a memory) or after 20,000 updates instead "
             "of 200,000",
         ),
         "paper": Preset(_arms(100, 200_000), 3, None, "as published, 3 seeds for 1"),

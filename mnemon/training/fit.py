@@ -35,7 +35,7 @@ _SECONDS_A_CALL = 0.5
 
 
 class Diverged(MnemonError):
-    """The loss or a gradient was not finite."""
+    """The loss, or what the optimizer made of its gradient, was not finite."""
 
     def __init__(self, message: str, update: int):
         super().__init__(message)
@@ -264,6 +264,13 @@ def _init_state(model, task, optimizer, objective, batch: int, seed: int) -> Tra
     return TrainState(model, opt_state, carry, jnp.zeros((), int), key, totals)
 
 
+def _norm(gradient) -> Float[Array, ""]:
+    """The norm of a gradient, also where its square overflows; at most 1e30, so that means of norms are finite."""
+    largest = jnp.stack([jnp.max(jnp.abs(leaf), initial=0.0) for leaf in jax.tree.leaves(gradient)]).max()
+    scale = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1.0)
+    return jnp.minimum(scale * optax.tree.norm(jax.tree.map(lambda g: g / scale, gradient)), 1e30)
+
+
 def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int, schedules: Sequence[Schedule] = ()):
     """A compiled function (state, count) -> (state after `count` updates, whether all was finite).
 
@@ -278,7 +285,7 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int,
         model = set_scheduled(state.model, schedules, state.update, model_key)
 
         loss, outcome, gradient = objective.gradient(model, task, episodes, state.carry, key=model_key)
-        norm = optax.tree.norm(gradient)
+        norm = _norm(gradient)
         parameters = eqx.filter(model, trained(model))
         steps, opt_state = optimizer.update(gradient, state.optimizer, parameters)
         metrics = {**outcome.metrics, "loss": loss, "gradient_norm": norm}
@@ -286,7 +293,9 @@ def _compiled_advance(state: TrainState, task, optimizer, objective, batch: int,
         model = eqx.apply_updates(model, steps)
         model = eqx.tree_at(lambda m: m.cell, model, model.cell.with_statistics(outcome.statistics))
         after = TrainState(model, opt_state, outcome.carry, state.update + 1, state.key, totals, state.best)
-        return after, jnp.isfinite(loss) & jnp.isfinite(norm)
+        # A gradient too long for its squares is no harm where clipping makes a step of zero of it, as in PyTorch.
+        changed = jax.tree.leaves(eqx.filter((steps, opt_state), eqx.is_inexact_array))
+        return after, jnp.isfinite(loss) & jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in changed]))
 
     @eqx.filter_jit
     def advance(state: TrainState, task, count) -> tuple[TrainState, Array]:

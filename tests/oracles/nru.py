@@ -16,7 +16,8 @@ def oracle(cell, xs):
         p, q = pq[:side], pq[side:]
         flat = relu(np.outer(p, q)).reshape(-1)
         cuts = [flat[i * m : (i + 1) * m] for i in range(k)]
-        return [cut / max(np.linalg.norm(cut, cell.norm), 1e-12) for cut in cuts]
+        norms = [max(np.linalg.norm(cut, cell.norm), 1e-12) for cut in cuts]
+        return [cut / norm if norm <= cell.longest else 0 * cut for cut, norm in zip(cuts, norms, strict=True)]
 
     h, memory, outputs = np.zeros(n), np.zeros(m), []
     for x in xs:
@@ -44,6 +45,11 @@ CASES = [
         oracle,
     ),
     Case("nru-relu", lambda k: NRU(3, 5, memory_size=18, heads=2, relu_heads=True, key=k), oracle),
+    Case("nru-longest", lambda k: NRU(3, 5, memory_size=16, heads=4, longest=0.3, key=k), oracle),
+    Case(
+        "nru-longest-relu", lambda k: NRU(3, 5, memory_size=18, heads=2, relu_heads=True, longest=0.08, key=k), oracle
+    ),
+    Case("nru-longest-across-rows", lambda k: NRU(3, 5, memory_size=4, heads=9, longest=0.6, key=k), oracle),
     Case("nru-l2", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2, key=k), oracle),
     Case("nru-l2.5", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2.5, relu_heads=True, key=k), oracle),
     Case("nru-max", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=np.inf, relu_heads=True, key=k), oracle),

@@ -121,6 +121,23 @@ def test_a_nan_stops_the_run_and_keeps_the_last_good_state(tmp_path: Path):
     assert all(np.isfinite(array).all() for array in _arrays(undisturbed.model))
 
 
+class _Long(Supervised):
+    """A loss whose gradient is too long for the square of its norm in float32."""
+
+    def __call__(self, model, task, episodes, carry, *, key):
+        loss, aux = super().__call__(model, task, episodes, carry, key=key)
+        return 1e25 * loss, aux
+
+
+def test_a_gradient_too_long_for_its_square_gives_a_step_of_zero_if_clipped_and_stops_the_run_if_not():
+    clipped = fit(_model(), TASK, updates=3, log_every=1, objective=_Long(), optimizer=make_optimizer(clip=1.0))
+    assert 1e20 < clipped.records[-1]["gradient_norm"] < 1e30
+    for before, after in zip(_arrays(_model()), _arrays(clipped.model), strict=True):
+        np.testing.assert_array_equal(before, after)
+    with pytest.raises(Diverged, match="not finite at update 1;"):
+        fit(_model(), TASK, updates=3, log_every=1, objective=_Long(), optimizer=make_optimizer(clip=None))
+
+
 def test_ctrl_c_saves_and_the_run_can_go_on(tmp_path: Path):
     whole = fit(_model(), TASK, updates=400, log_every=100)
 
