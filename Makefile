@@ -22,17 +22,12 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-# In parts: a process that has compiled some hundreds of programs runs out of memory mappings, and XLA crashes.
-# Programs that one part has compiled are read by the next.
+# Programs that one process has compiled are read by the other.
 CACHE := $(VENV)/compiled-by-tests
-PYTEST := MNEMON_TEST_CACHE=$(CURDIR)/$(CACHE) $(BIN)/pytest -n 2 --dist worksteal
 
 test: lint
 	rm -rf $(CACHE)
-	$(PYTEST) tests/cells tests/conformance
-	$(PYTEST) tests/data tests/experiments tests/lens tests/lifelong
-	$(PYTEST) tests/memory tests/report tests/tasks tests/bench tests/training tests/test_*.py
-	$(PYTEST) mnemon
+	MNEMON_TEST_CACHE=$(CURDIR)/$(CACHE) $(BIN)/pytest -n 2 --dist worksteal --durations=25 tests mnemon
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache

@@ -65,4 +65,5 @@ def dnc(hidden_size: int, memory_slots: int, word_size: int, read_heads: int, la
     }
 
 
-TINY = {"dnc": dnc(4, 5, 3, 2)}
+TINY_DNC = {"dnc": dnc(4, 5, 3, 2)}
+TINY_LSTM: dict[str, dict[str, Any]] = {"lstm": {"hidden_size": 4}}

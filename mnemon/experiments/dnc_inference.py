@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._contract import Experiment, Preset
-from ._graphs import FINAL, TINY, dnc, graph_arms
+from ._graphs import FINAL, TINY_LSTM, dnc, graph_arms
 
 FAMILY = "family %"
 PUBLISHED = {"dnc": {FINAL: 95.5, FAMILY: 81.8}}
@@ -22,10 +22,10 @@ EXPERIMENT = Experiment(
     published="DNC 95.5 ± 2.2 % of the last lesson, 81.8 ± 13.5 % of the family",
     presets={
         "smoke": Preset(
-            _arms(TINY, final=1, lessons=1, updates=2, batch=2, check_every=1, lr=1e-3, episodes=4),
+            _arms(TINY_LSTM, final=1, lessons=1, updates=2, batch=2, check_every=1, lr=1e-3, episodes=4),
             1,
             None,
-            "one lesson, 2 updates of a tiny DNC: shows only that it runs",
+            "one lesson, 2 updates of a tiny LSTM: shows only that it runs",
         ),
         "laptop": Preset(
             _arms(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._contract import Experiment, Preset
-from ._graphs import FINAL, TINY, dnc, graph_arms
+from ._graphs import FINAL, TINY_LSTM, dnc, graph_arms
 
 LONDON = "London %"
 PUBLISHED = {"dnc": {FINAL: 64.0, LONDON: 55.3}}
@@ -22,10 +22,10 @@ EXPERIMENT = Experiment(
     published="DNC 64.0 ± 3.5 % of the last lesson, 55.3 ± 6.4 % of London",
     presets={
         "smoke": Preset(
-            _arms(TINY, path=2, final=1, lessons=1, updates=2, batch=2, check_every=1, lr=1e-3, episodes=4),
+            _arms(TINY_LSTM, path=2, final=1, lessons=1, updates=2, batch=2, check_every=1, lr=1e-3, episodes=4),
             1,
             None,
-            "one lesson, 2 updates of a tiny DNC: shows only that it runs",
+            "one lesson, 2 updates of a tiny LSTM: shows only that it runs",
         ),
         "laptop": Preset(
             _arms(

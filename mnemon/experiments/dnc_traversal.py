@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._contract import Experiment, Preset
-from ._graphs import FINAL, TINY, dnc, graph_arms
+from ._graphs import FINAL, TINY_DNC, dnc, graph_arms
 
 LONDON = "London %"
 PUBLISHED = {"dnc": {FINAL: 99.0, LONDON: 98.8}}
@@ -23,7 +23,7 @@ EXPERIMENT = Experiment(
     "LSTM 37 % of the first lesson after almost two million",
     presets={
         "smoke": Preset(
-            _arms(TINY, path=2, final=1, lessons=1, updates=2, batch=2, check_every=1, lr=1e-3, episodes=4),
+            _arms(TINY_DNC, path=2, final=1, lessons=1, updates=2, batch=2, check_every=1, lr=1e-3, episodes=4),
             1,
             None,
             "one lesson, 2 updates of a tiny DNC: shows only that it runs",

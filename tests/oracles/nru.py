@@ -45,15 +45,12 @@ CASES = [
         oracle,
     ),
     Case("nru-relu", lambda k: NRU(3, 5, memory_size=18, heads=2, relu_heads=True, key=k), oracle),
-    Case("nru-longest", lambda k: NRU(3, 5, memory_size=16, heads=4, longest=0.3, key=k), oracle),
+    Case("nru-l2", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2, longest=0.3, key=k), oracle),
     Case(
-        "nru-longest-relu", lambda k: NRU(3, 5, memory_size=18, heads=2, relu_heads=True, longest=0.08, key=k), oracle
+        "nru-l2.5", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2.5, relu_heads=True, longest=0.08, key=k), oracle
     ),
-    Case("nru-longest-across-rows", lambda k: NRU(3, 5, memory_size=4, heads=9, longest=0.6, key=k), oracle),
-    Case("nru-l2", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2, key=k), oracle),
-    Case("nru-l2.5", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2.5, relu_heads=True, key=k), oracle),
     Case("nru-max", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=np.inf, relu_heads=True, key=k), oracle),
-    Case("nru-heads-across-rows", lambda k: NRU(3, 5, memory_size=4, heads=9, key=k), oracle),
+    Case("nru-heads-across-rows", lambda k: NRU(3, 5, memory_size=4, heads=9, longest=0.6, key=k), oracle),
     Case(
         "nru-heads-across-rows-relu",
         lambda k: NRU(3, 5, memory_size=4, heads=9, relu_heads=True, key=k),
