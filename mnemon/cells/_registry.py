@@ -118,7 +118,7 @@ CELLS: dict[str, CellEntry] = {
                 "heads": 4,
                 "heads_see_input": False,
                 "average_heads": True,
-                "longest": OVERFLOW,
+                "longest_direction": OVERFLOW,
             },
         ),
         CellEntry("dntm", DNTM, "external memory", "Gulcehre et al. 2016", {"hidden_size": 59}),

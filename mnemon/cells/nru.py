@@ -47,8 +47,8 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
 
     **Notes.** The authors' code differs from the thesis: its heads do not see x (`heads_see_input=False`), and it
     takes the mean over the heads instead of the sum (`average_heads=True`). Its fifth powers overflow in float32 once
-    an outer product is longer than 5e7; divided by that norm, the direction is zero (`longest=OVERFLOW`). In the
-    equations nothing keeps a memory that feeds on itself from growing over a long episode; this does.
+    an outer product is longer than 5e7; divided by that norm, the direction is zero (`longest_direction=OVERFLOW`).
+    In the equations nothing keeps a memory that feeds on itself from growing over a long episode; this does.
 
     The k directions are never built. The L_p norm of an outer product is the product of the norms, so all heads that
     share the right factor q make one outer product: sum_i alpha_i v_i = (sum_i alpha_i p_i / |p_i|) (q / |q|)^T.
@@ -74,7 +74,7 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
     relu_heads: bool = eqx.field(static=True)
     heads_see_input: bool = eqx.field(static=True)
     average_heads: bool = eqx.field(static=True)
-    longest: float = eqx.field(static=True)
+    longest_direction: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
         relu_heads: bool = False,
         heads_see_input: bool = True,
         average_heads: bool = False,
-        longest: float = math.inf,
+        longest_direction: float = math.inf,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -100,7 +100,8 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
         - `relu_heads`: ReLU on alpha, beta and the directions, so that writing adds and erasing takes away.
         - `heads_see_input`: x is an input of the heads (the authors' code: False).
         - `average_heads`: mean instead of sum over the heads (the authors' code: True).
-        - `longest`: an outer product with a larger norm gives a direction of zero (the authors' code: `OVERFLOW`).
+        - `longest_direction`: an outer product with a larger norm gives a direction of zero (the authors' code:
+          `OVERFLOW`).
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=80")
@@ -116,7 +117,13 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
             f"memory_size={near[0]} with heads={heads}",
         )
         require(norm >= 1, "norm", norm, "the p of an L_p norm, 1 or more", "norm=5")
-        require(longest > 0, "longest", longest, "the norm beyond which a direction is zero", "longest=5e7")
+        require(
+            longest_direction > 0,
+            "longest_direction",
+            longest_direction,
+            "the norm beyond which a direction is zero",
+            "longest_direction=5e7",
+        )
         hidden_key, head_key = jax.random.split(key)
         head_outputs = 2 * heads + 4 * side
         fan_in = input_size + hidden_size + memory_size
@@ -135,7 +142,7 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
         self.memory_size, self.heads = memory_size, heads
         self.norm = int(norm) if float(norm).is_integer() else norm
         self.relu_heads, self.heads_see_input, self.average_heads = relu_heads, heads_see_input, average_heads
-        self.longest = float(longest)
+        self.longest_direction = float(longest_direction)
 
     def recurrent_matrices(self) -> tuple[Array, ...]:
         return (self.hidden_weights[: self.output_size],)
@@ -219,8 +226,8 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
     ) -> Float[Array, " heads"]:
         """Amounts over norms; zero along vectors of length zero and beyond the longest."""
         kept = norms > 0
-        if not math.isinf(self.longest):
-            kept = kept & (norms * jax.lax.stop_gradient(scales) <= self.longest)
+        if not math.isinf(self.longest_direction):
+            kept = kept & (norms * jax.lax.stop_gradient(scales) <= self.longest_direction)
         return jnp.where(kept, amounts / jnp.where(norms > 0, norms, 1.0), 0.0)
 
 

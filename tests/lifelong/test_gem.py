@@ -221,7 +221,8 @@ def test_gradient_of_gem_harms_no_task():
 def test_without_earlier_tasks_gem_is_plain_training():
     plain = fit(_model(), EASY, updates=5, log_every=5)
     gem = fit(_model(), EASY, updates=5, log_every=5, objective=GEM())
-    np.testing.assert_allclose(_flat(eqx.filter(gem.model, eqx.is_array)), _flat(eqx.filter(plain.model, eqx.is_array)))
+    trained = [_flat(eqx.filter(result.model, eqx.is_array)) for result in (gem, plain)]
+    np.testing.assert_allclose(*trained, rtol=1e-5)
     assert gem.records[0]["projected"] == 0
 
 

@@ -17,7 +17,9 @@ def oracle(cell, xs):
         flat = relu(np.outer(p, q)).reshape(-1)
         cuts = [flat[i * m : (i + 1) * m] for i in range(k)]
         norms = [max(np.linalg.norm(cut, cell.norm), 1e-12) for cut in cuts]
-        return [cut / norm if norm <= cell.longest else 0 * cut for cut, norm in zip(cuts, norms, strict=True)]
+        return [
+            cut / norm if norm <= cell.longest_direction else 0 * cut for cut, norm in zip(cuts, norms, strict=True)
+        ]
 
     h, memory, outputs = np.zeros(n), np.zeros(m), []
     for x in xs:
@@ -45,12 +47,14 @@ CASES = [
         oracle,
     ),
     Case("nru-relu", lambda k: NRU(3, 5, memory_size=18, heads=2, relu_heads=True, key=k), oracle),
-    Case("nru-l2", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2, longest=0.3, key=k), oracle),
+    Case("nru-l2", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2, longest_direction=0.3, key=k), oracle),
     Case(
-        "nru-l2.5", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2.5, relu_heads=True, longest=0.08, key=k), oracle
+        "nru-l2.5",
+        lambda k: NRU(3, 5, memory_size=16, heads=4, norm=2.5, relu_heads=True, longest_direction=0.08, key=k),
+        oracle,
     ),
     Case("nru-max", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=np.inf, relu_heads=True, key=k), oracle),
-    Case("nru-heads-across-rows", lambda k: NRU(3, 5, memory_size=4, heads=9, longest=0.6, key=k), oracle),
+    Case("nru-heads-across-rows", lambda k: NRU(3, 5, memory_size=4, heads=9, longest_direction=0.6, key=k), oracle),
     Case(
         "nru-heads-across-rows-relu",
         lambda k: NRU(3, 5, memory_size=4, heads=9, relu_heads=True, key=k),
