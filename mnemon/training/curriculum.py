@@ -159,8 +159,8 @@ def train_curriculum(
             count, before = min(lessons.check_every, updates - int(state.update)), time.perf_counter()
             state, sound = advance[lesson](state, count)
             if not bool(sound):
-                update = int(state.update) + 1
-                raise Diverged(f"the loss or its gradient was not finite at update {update}", update)
+                kept = [checkpoints.path(update) for update in checkpoints.updates()] if checkpoints else []
+                raise Diverged(int(state.update) + 1, kept[-1] if kept else None)
             state, record = _close_window(state, int(state.update), count)
             trained_updates, trained_seconds = trained_updates + count, trained_seconds + time.perf_counter() - before
             scores = evaluate(

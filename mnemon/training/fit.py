@@ -34,11 +34,15 @@ METRICS_FILE = "metrics.jsonl"
 _SECONDS_A_CALL = 0.5
 
 
+def _where(checkpoint: Path | None) -> str:
+    return "no checkpoint was kept" if checkpoint is None else f"the last good checkpoint is {checkpoint}"
+
+
 class Diverged(MnemonError):
     """The loss, or what the optimizer made of its gradient, was not finite."""
 
-    def __init__(self, message: str, update: int):
-        super().__init__(message)
+    def __init__(self, update: int, checkpoint: Path | None):
+        super().__init__(f"the loss or its gradient was not finite at update {update}; {_where(checkpoint)}")
         self.update = update
 
     def __reduce__(self):  # from one process to another
@@ -175,13 +179,6 @@ def fit(
             log.sync()
             return None if checkpoints is None else checkpoints.save(done, state)
 
-        def where(path: Path | None) -> str:
-            return (
-                "no checkpoint was kept (no folder was given)"
-                if path is None
-                else f"the last good checkpoint is {path}"
-            )
-
         def enough() -> bool:
             tired = patience is not None and state.best is not None and int(state.best.since) >= patience
             return tired or (stop_when_solved and solved)
@@ -195,8 +192,7 @@ def fit(
             elapsed = time.perf_counter() - before
             if not sound:
                 done = int(state.update)
-                message = f"the loss or its gradient was not finite at update {done + 1}; {where(save())}"
-                raise Diverged(message, done + 1)
+                raise Diverged(done + 1, save())
             done += count
             if rate > 0:  # the first call also compiles
                 timed_updates, timed_seconds = timed_updates + count, timed_seconds + elapsed
@@ -217,7 +213,7 @@ def fit(
                 save()
                 saved_at = time.perf_counter()
             if interrupted.is_set():
-                raise Interrupted(f"stopped after update {done}; {where(save())}")
+                raise Interrupted(f"stopped after update {done}; {_where(save())}")
         save()
     seconds = time.perf_counter() - started
     speed = timed_updates / timed_seconds if timed_seconds else rate

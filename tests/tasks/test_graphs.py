@@ -15,7 +15,7 @@ from mnemon.tasks import Inference, ShortestPath, Traversal
 from mnemon.tasks._graphs import ANSWER, PLANNING_STEPS, TRANSITION, decode
 from mnemon.tasks._worlds import as_arrays, family, london
 from mnemon.tasks.inference import EDGES, _relations
-from mnemon.training import Supervised, graph_lessons, train_curriculum
+from mnemon.training import Diverged, Supervised, graph_lessons, train_curriculum
 from mnemon.training.curriculum import Lessons
 from mnemon.unroll import unroll
 
@@ -300,5 +300,8 @@ def test_a_curriculum_passes_lessons_and_goes_on_where_it_stopped(tmp_path):
     stuck = train_curriculum(model, hard, updates=4, batch=2)
     assert stuck.passed == []
     assert {record["lesson"] for record in stuck.records} == {1}
+    broken = eqx.tree_at(lambda m: m.readout_bias, model, model.readout_bias.at[0].set(jnp.nan))
+    with pytest.raises(Diverged, match="at update 1; no checkpoint was kept"):
+        train_curriculum(broken, hard, updates=4, batch=2)
     with pytest.raises(BadValue, match="examine=0"):
         Lessons(easy.train, [], "sequences", 0.9, 100, 10)
