@@ -16,11 +16,16 @@ def clip(cell: str) -> float | None:
 
 
 def recall_arms(
-    task: str, delays: dict[int, int], cells: tuple[str, ...], published: dict[str, str], **changes: Any
+    task: str,
+    delays: dict[int, int],
+    cells: tuple[str, ...],
+    published: dict[str, str],
+    shares: dict[str, float] | None = None,
+    **changes: Any,
 ) -> tuple[Arm, ...]:
     """Networks of about 23.5k parameters on copying or denoising, for the updates given for each delay.
 
-    A run ends when the task counts as solved. A name `CELL-amsgrad` stands for the cell with that optimiser and the
+    A run ends when the task counts as solved. Cells that are named in `shares` get that part of the updates. A name `CELL-amsgrad` stands for the cell with that optimiser and the
     `changes`, as in some of the authors' own configurations.
     """
     arms = []
@@ -31,7 +36,8 @@ def recall_arms(
             if name != cell:
                 settings = {"optimizer": "amsgrad", "clip": 1.0, **changes}
             settings |= {"log_every": min(100, steps // 4), "stop_when_solved": True}
-            config = RunConfig(task, cell, {"delay": delay}, steps=steps, **settings)
+            updates = round(steps * (shares or {}).get(name, 1.0))
+            config = RunConfig(task, cell, {"delay": delay}, steps=updates, **settings)
             group = f"{task}-{delay}"
             arms.append(Arm(f"{group}-{name}", Training(config), published[name], group=group))
     return tuple(arms)

@@ -12,8 +12,8 @@ PUBLISHED = {cell: "slower than JANET" for cell in CELLS} | {
 _NETS = (*CELLS, "nru-amsgrad")
 
 
-def _arms(delays: dict[int, int], cells: tuple[str, ...] = _NETS):
-    return recall_arms("variable-copying", delays, cells, PUBLISHED)
+def _arms(delays: dict[int, int], cells: tuple[str, ...] = _NETS, shares: dict[str, float] | None = None):
+    return recall_arms("variable-copying", delays, cells, PUBLISHED, shares)
 
 
 EXPERIMENT = Experiment(
@@ -25,12 +25,12 @@ EXPERIMENT = Experiment(
     presets={
         "smoke": Preset(_arms({5: 40}, ("nru", "lstm")), 1, None, "lags up to 5, 40 updates: shows only that it runs"),
         "laptop": Preset(
-            _arms({100: 20_000, 200: 8_000}),
+            _arms({100: 15_000, 200: 8_000}, shares={"eurnn": 0.5}),
             3,
             None,
-            "each run ends when solved (a loss below a tenth of that without a memory) or after 20,000 updates "
-            "(T = 100) or 8,000 (T = 200) instead of 200,000; each example has its own lag, the authors draw one for "
-            "each batch",
+            "each run ends when solved (a loss below a tenth of that without a memory) or after 15,000 updates "
+            "(T = 100) or 8,000 (T = 200) instead of 200,000, EURNN, whose updates take three times as long, after "
+            "half of them; each example has its own lag, the authors draw one for each batch",
         ),
         "paper": Preset(
             _arms({100: 200_000, 200: 200_000}),
