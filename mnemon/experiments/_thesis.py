@@ -25,8 +25,9 @@ def recall_arms(
 ) -> tuple[Arm, ...]:
     """Networks of about 23.5k parameters on copying or denoising, for the updates given for each delay.
 
-    A run ends when the task counts as solved. Cells that are named in `shares` get that part of the updates. A name `CELL-amsgrad` stands for the cell with that optimiser and the
-    `changes`, as in some of the authors' own configurations.
+    A run ends when the task counts as solved. Cells that are named in `shares` get that part of the updates. A name
+    `CELL-amsgrad` stands for the cell with that optimiser and the `changes`, as in some of the authors' own
+    configurations.
     """
     arms = []
     for delay, steps in delays.items():
