@@ -34,9 +34,7 @@ EXPERIMENT = Experiment(
             3,
             None,
             "2,000 updates (the thesis gives no number); the loss of a run that does not diverge should be that "
-            "without a memory. Early in training a memory can grow exponentially over an episode. Where the L5 norm is "
-            "computed from fifth powers in float32, as in PyTorch, it overflows first and directions become zero: a "
-            "brake that is in no equation, and that this implementation, whose norm does not overflow, lacks",
+            "without a memory. Early in training a memory can grow exponentially over an episode",
         ),
         "paper": Preset(_arms((100, 200, 500), 50_000), 3, None, "as published"),
     },

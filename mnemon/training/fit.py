@@ -43,10 +43,10 @@ class Diverged(MnemonError):
 
     def __init__(self, update: int, checkpoint: Path | None):
         super().__init__(f"the loss or its gradient was not finite at update {update}; {_where(checkpoint)}")
-        self.update = update
+        self.update, self.checkpoint = update, checkpoint
 
     def __reduce__(self):  # from one process to another
-        return type(self), (str(self), self.update)
+        return type(self), (self.update, self.checkpoint)
 
 
 class Interrupted(MnemonError):

@@ -54,7 +54,7 @@ CASES = [
         oracle,
     ),
     Case("nru-max", lambda k: NRU(3, 5, memory_size=16, heads=4, norm=np.inf, relu_heads=True, key=k), oracle),
-    Case("nru-heads-across-rows", lambda k: NRU(3, 5, memory_size=4, heads=9, longest_direction=0.6, key=k), oracle),
+    Case("nru-heads-across-rows", lambda k: NRU(3, 5, memory_size=4, heads=9, longest_direction=0.3, key=k), oracle),
     Case(
         "nru-heads-across-rows-relu",
         lambda k: NRU(3, 5, memory_size=4, heads=9, relu_heads=True, key=k),

@@ -284,6 +284,12 @@ def test_published_lessons():
     assert len(graph_lessons(Inference).train) == 17
 
 
+class _NotFinite(Supervised):
+    def __call__(self, model, task, episodes, carry, *, key):
+        loss, aux = super().__call__(model, task, episodes, carry, key=key)
+        return jnp.nan * loss, aux
+
+
 def test_a_curriculum_passes_lessons_and_goes_on_where_it_stopped(tmp_path):
     """A pass mark of nothing passes a lesson at each examination; one beyond reach passes none."""
     easy = graph_lessons(Traversal, last=3, pass_mark=0.0, check_every=2, episodes=4)
@@ -300,8 +306,10 @@ def test_a_curriculum_passes_lessons_and_goes_on_where_it_stopped(tmp_path):
     stuck = train_curriculum(model, hard, updates=4, batch=2)
     assert stuck.passed == []
     assert {record["lesson"] for record in stuck.records} == {1}
-    broken = eqx.tree_at(lambda m: m.readout_bias, model, model.readout_bias.at[0].set(jnp.nan))
     with pytest.raises(Diverged, match="at update 1; no checkpoint was kept"):
-        train_curriculum(broken, hard, updates=4, batch=2)
+        train_curriculum(model, hard, updates=4, batch=2, objective=_NotFinite())
+    train_curriculum(model, hard, updates=2, batch=2, folder=tmp_path / "hard")
+    with pytest.raises(Diverged, match=r"at update 3; the last good checkpoint is .*/2$"):
+        train_curriculum(model, hard, updates=4, batch=2, folder=tmp_path / "hard", objective=_NotFinite())
     with pytest.raises(BadValue, match="examine=0"):
         Lessons(easy.train, [], "sequences", 0.9, 100, 10)

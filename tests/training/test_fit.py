@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -114,6 +115,7 @@ def test_a_nan_stops_the_run_and_keeps_the_last_good_state(tmp_path: Path):
         newest = checkpoints.updates()[-1]
     assert f"at update {newest + 1};" in str(caught.value)
     assert str(checkpoints.path(newest)) in str(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # as from the process of a run
     undisturbed = fit(_model(), TASK, updates=newest, log_every=10)
     # going on stops at the same update again: nothing after the last good state was kept
     with pytest.raises(Diverged, match=f"at update {newest + 1};"):
