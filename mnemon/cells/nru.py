@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .._errors import require
 from ._contract import AbstractCell, Key
 from ._init import uniform
+from ._lengths import unit_rows
 
 # Where a fifth power leaves float32.
 OVERFLOW = float(jnp.finfo(jnp.float32).max) ** 0.2
@@ -179,10 +180,10 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
     def step(self, state: NRUState, drive: NRUDrive, *, key: Key = None) -> tuple[NRUState, Float[Array, " hidden"]]:
         hidden = jax.nn.relu(drive.hidden + jnp.concatenate(state) @ self.hidden_weights)
         outputs = drive.heads + jnp.concatenate([hidden, state.memory]) @ self.head_weights
-        side = (outputs.size - 2 * self.heads) // 4
-        ends = [self.heads, 2 * self.heads] + [2 * self.heads + n * side for n in (1, 2, 3)]
-        alpha, beta, write_p, write_q, erase_p, erase_q = jnp.split(outputs, ends)
-        change = self._along(alpha, write_p, write_q) - self._along(beta, erase_p, erase_q)
+        amounts, factors = jnp.split(outputs, [2 * self.heads])
+        amounts, factors = amounts.reshape(2, -1), factors.reshape(2, 2, -1)  # alpha, beta; [p, q] of w, of e
+        written, erased = jax.vmap(self._along)(amounts, factors[:, 0], factors[:, 1])
+        change = written - erased
         if self.average_heads:
             change = change / self.heads
         return NRUState(hidden, state.memory + change), hidden
@@ -197,38 +198,34 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
             (p, p_scale), (q, q_scale) = _unit_scale(p), _unit_scale(q)
             directions = jnp.outer(p, q)
             directions = jax.nn.relu(directions) if self.relu_heads else directions
-            directions = directions.reshape(self.heads, -1)
-            norms = self._norms(directions)
-            return self._shortened(amounts, norms, p_scale * q_scale) @ directions
-        (rows, p_scales), (q, q_scale) = _unit_scale(p.reshape(self.heads, -1)), _unit_scale(q)  # p_i, q
-        scales = p_scales[:, 0] * q_scale
+            directions, norms = unit_rows(directions.reshape(self.heads, -1), self.norm)
+            return _sum_rows(self._within(amounts, norms * (p_scale * q_scale)), directions)
+        rows = p.reshape(self.heads, -1)  # p_i
         if not self.relu_heads:
-            norms = self._norms(rows) * self._norms(q[None])
-            return jnp.outer(self._shortened(amounts, norms, scales) @ rows, q).ravel()
+            rows, row_norms = unit_rows(rows, self.norm)
+            column, column_norm = unit_rows(q[None], self.norm)
+            return jnp.outer(_sum_rows(self._within(amounts, row_norms * column_norm), rows), column).ravel()
+        (rows, row_scales), (q, q_scale) = _unit_scale(rows), _unit_scale(q)
         positive, negative = (jax.nn.relu(rows), jax.nn.relu(q)), (jax.nn.relu(-rows), jax.nn.relu(-q))
         if math.isinf(self.norm):
             norms = jnp.maximum(*(jnp.max(p, 1) * jnp.max(q) for p, q in (positive, negative)))
         else:
             above, below = (jnp.sum(p**self.norm, 1) * jnp.sum(q**self.norm) for p, q in (positive, negative))
             norms = _root(above + below, self.norm)
-        amounts = self._shortened(amounts, norms, scales)
-        above, below = (jnp.outer(amounts @ p, q).ravel() for p, q in (positive, negative))
+        amounts = self._within(amounts, norms * row_scales[:, 0] * q_scale) / jnp.where(norms > 0, norms, 1.0)
+        above, below = (jnp.outer(_sum_rows(amounts, p), q).ravel() for p, q in (positive, negative))
         return above + below
 
-    def _norms(self, rows: Float[Array, "rows columns"]) -> Float[Array, " rows"]:
-        magnitudes = jnp.abs(rows)
-        if math.isinf(self.norm):
-            return jnp.max(magnitudes, 1)
-        return _root(jnp.sum(magnitudes**self.norm, 1), self.norm)
+    def _within(self, amounts: Float[Array, " heads"], norms: Float[Array, " heads"]) -> Float[Array, " heads"]:
+        """The amounts; zero along outer products beyond the longest."""
+        if math.isinf(self.longest_direction):
+            return amounts
+        return jnp.where(jax.lax.stop_gradient(norms) <= self.longest_direction, amounts, 0.0)
 
-    def _shortened(
-        self, amounts: Float[Array, " heads"], norms: Float[Array, " heads"], scales: Float[Array, " *heads"]
-    ) -> Float[Array, " heads"]:
-        """Amounts over norms; zero along vectors of length zero and beyond the longest."""
-        kept = norms > 0
-        if not math.isinf(self.longest_direction):
-            kept = kept & (norms * jax.lax.stop_gradient(scales) <= self.longest_direction)
-        return jnp.where(kept, amounts / jnp.where(norms > 0, norms, 1.0), 0.0)
+
+def _sum_rows(amounts: Float[Array, " rows"], rows: Float[Array, "rows n"]) -> Float[Array, " n"]:
+    """amounts @ rows, for few rows: XLA makes one loop of it with whatever is around it."""
+    return jnp.sum(amounts[:, None] * rows, 0)
 
 
 def _root(powers: Array, p: float) -> Array:
