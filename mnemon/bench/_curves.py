@@ -58,22 +58,25 @@ def cost_curves(
 ) -> list[Row]:
     """Measure every cell over every axis it has; each curve is written as soon as it is measured.
 
-    `points` replace the values that an axis takes.
+    Other curves that were written before stay. `points` replace the values that an axis takes.
     """
     for axis in axes:
         if axis not in AXES:
             raise unknown("axis", axis, AXES)
-    rows: list[Row] = []
+    measured: list[Row] = []
     folder = results / "bench"
+    path = folder / "curves.json"
+    stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for cell in cells:
         for axis in axes:
             if axis in ("time", "batch") or axis in cell_options(cell_entry(cell)):
-                rows.append(_curve(cell, axis, points.get(axis, AXES[axis].values), seconds))
-                source = provenance()
-                write_atomically(folder / "curves.json", json.dumps({"provenance": source, "curves": rows}, indent=1))
-                write_atomically(folder / "curves.md", _markdown(rows, source))
-    _draw(rows, folder)
-    return rows
+                row = _curve(cell, axis, points.get(axis, AXES[axis].values), seconds)
+                measured.append(row)
+                stored[f"{cell} over {axis}"] = {"provenance": provenance(), "curve": row}
+                write_atomically(path, json.dumps(stored, indent=1))
+                write_atomically(path.with_suffix(".md"), _markdown(stored))
+    _draw([about["curve"] for about in stored.values()], folder)
+    return measured
 
 
 def _curve(cell: str, axis: str, values: Sequence[int], seconds: float) -> Row:
@@ -110,19 +113,20 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes[upper:]), np.log(costs[upper:]), 1)[0])
 
 
-def _markdown(rows: Sequence[Row], source: Mapping[str, Any]) -> str:
+def _markdown(stored: Mapping[str, Any]) -> str:
     from ..report.files import markdown_table
 
     text = [
         {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in row.items()}
-        for row in rows
+        for row in (about["curve"] for about in stored.values())
     ]
+    sources = dict.fromkeys(in_words(about["provenance"]) for about in stored.values())
     sizes = ", ".join(f"{name} {value}" for name, value in _BASE.items())
     return (
         f"# Time and memory of an update as sizes grow\n\nSizes that are not varied: {sizes}. The exponents are fitted "
         "over the upper half of the values; those expected are what the equations have in the limit of large sizes. "
         "Memory is what the compiled update allocates beside its inputs and outputs.\n\n![curves](curves.svg)\n\n"
-        f"{markdown_table(text)}\n{in_words(source)}\n"
+        f"{markdown_table(text)}\n" + "\n".join(sources) + "\n"
     )
 
 

@@ -17,8 +17,9 @@ from ..training.fit import _compiled_advance, _init_state
 from ._measure import measure_alternately
 
 _BATCH = 10
-# A call makes several updates, as in training; of plain ones about as many as take the time of those with GEM.
-_UPDATES, _PLAIN_FOR_A_TASK = 4, 0.6
+# A call makes several updates, as in training, so that what a call costs counts little; of plain ones about as many as
+# take the time of those with GEM.
+_UPDATES, _PLAIN_FOR_A_TASK = 10, 0.5
 
 
 @dataclasses.dataclass(frozen=True)

@@ -138,21 +138,19 @@ class HyperLSTM(AbstractCell[HyperLSTMState, Array]):
         self, state: HyperLSTMState, drive: Float[Array, " hyper_and_main"], *, key: Key = None
     ) -> tuple[HyperLSTMState, Float[Array, " hidden"]]:
         hyper_gates = 4 * self.hyper_size
-        from_hidden = state.hidden @ self.recurrent_weights
-        hyper = drive[:hyper_gates] + from_hidden[:hyper_gates] + state.hyper_hidden @ self.hyper_weights
+        # Cut by `split`, whose gradient is one concatenation: that of slices is a sum of as many padded arrays.
+        hyper_from_hidden, from_hidden = jnp.split(state.hidden @ self.recurrent_weights, [hyper_gates])
+        hyper_drive, drive = jnp.split(drive, [hyper_gates])
+        hyper = hyper_drive + hyper_from_hidden + state.hyper_hidden @ self.hyper_weights
         hyper_cell, hyper_hidden = _lstm(
             state.hyper_cell, hyper + self.hyper_bias, self.hyper_gate_norms, self.hyper_cell_norm
         )
         embeddings = (state.hyper_hidden if self.delayed else hyper_hidden) @ self.embedding_weights
-        z_h, z_x, z_b = embeddings.reshape(3, 4, self.hyper_embedding_size)
-        z = jnp.stack([z_h + self.embedding_bias[0], z_x + self.embedding_bias[1], z_b])
+        z = embeddings.reshape(3, 4, -1) + jnp.pad(self.embedding_bias, ((0, 1), (0, 0), (0, 0)))  # z_h, z_x, z_b
         # A product of N_z terms for each scale: too short for a matrix product to pay.
-        hidden_scale, input_scale, shift = jnp.sum(z[..., None] * self.scaling_weights, axis=2)
-        gates = hidden_scale * from_hidden[hyper_gates:].reshape(4, -1) + shift + self.bias
-        gates = gates + input_scale * drive[hyper_gates:].reshape(4, -1)
-        cell, hidden = _lstm(
-            state.cell, gates.reshape(-1), self.gate_norms, self.cell_norm, self.recurrent_dropout, key
-        )
+        hidden_scale, input_scale, shift = jnp.split(jnp.sum(z[..., None] * self.scaling_weights, axis=2).ravel(), 3)
+        gates = hidden_scale * from_hidden + input_scale * drive + shift + self.bias.ravel()
+        cell, hidden = _lstm(state.cell, gates, self.gate_norms, self.cell_norm, self.recurrent_dropout, key)
         return HyperLSTMState(hidden, cell, hyper_hidden, hyper_cell), hidden
 
 
@@ -172,10 +170,9 @@ def _lstm(
     key: Key = None,
 ) -> tuple[Float[Array, " size"], Float[Array, " size"]]:
     """Next cell and hidden state from the pre-activations i, f, o, g."""
-    gates = gates.reshape(4, -1)
     if gate_norms is not None:
-        gates = jax.vmap(lambda norm, gate: norm(gate))(gate_norms, gates)
-    i, f, o, g = gates
+        gates = jax.vmap(lambda norm, gate: norm(gate))(gate_norms, gates.reshape(4, -1)).ravel()
+    i, f, o, g = jnp.split(gates, 4)
     candidate = jnp.tanh(g)
     if dropout > 0 and key is not None:
         candidate = candidate * jax.random.bernoulli(key, 1 - dropout, g.shape) / (1 - dropout)

@@ -180,9 +180,9 @@ class NRU(AbstractCell[NRUState, NRUDrive]):
     def step(self, state: NRUState, drive: NRUDrive, *, key: Key = None) -> tuple[NRUState, Float[Array, " hidden"]]:
         hidden = jax.nn.relu(drive.hidden + jnp.concatenate(state) @ self.hidden_weights)
         outputs = drive.heads + jnp.concatenate([hidden, state.memory]) @ self.head_weights
-        amounts, factors = jnp.split(outputs, [2 * self.heads])
-        amounts, factors = amounts.reshape(2, -1), factors.reshape(2, 2, -1)  # alpha, beta; [p, q] of w, of e
-        written, erased = jax.vmap(self._along)(amounts, factors[:, 0], factors[:, 1])
+        amounts, factors = jnp.split(outputs, [2 * self.heads])  # alpha, beta; p and q of w, of e
+        p, q = jnp.split(factors.reshape(2, 2, -1), 2, axis=1)
+        written, erased = jnp.split(jax.vmap(self._along)(amounts.reshape(2, -1), p[:, 0], q[:, 0]).ravel(), 2)
         change = written - erased
         if self.average_heads:
             change = change / self.heads
