@@ -59,7 +59,8 @@ def _evaluate(closed: jex.ClosedJaxpr, arguments: list, product: Product) -> lis
     for eqn in jaxpr.eqns:
         values, made = [read(var) for var in eqn.invars], None
         if eqn.primitive.name == "dot_general":
-            made = product(*values, eqn.params["dimension_numbers"])
+            left, right = values
+            made = product(left, right, eqn.params["dimension_numbers"])
         if eqn.primitive.name in ("jit", "pjit"):
             outputs = _evaluate(eqn.params["jaxpr"], values, product)
         else:
