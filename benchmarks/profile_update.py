@@ -2,8 +2,8 @@
 
     python benchmarks/profile_update.py [--only nru-small lstm-large ...]
 
-The names are those of `mnemon bench --suite`. The times are those of XLA's own trace of one update, which costs about
-half a microsecond an operation, so that many small operations look dearer than they are.
+The names are those of `mnemon bench --suite`. The times are those of XLA's own trace of one update: tracing slows small
+operations down, and operations overlap, so a share is not what an update would gain without them.
 """
 
 import argparse
@@ -17,19 +17,9 @@ import jax
 from jax.profiler import ProfileData
 
 import mnemon
-from mnemon.bench._cells import Spec, compile_cell, large, small
+from mnemon.bench._cells import Spec, compile_cell
+from mnemon.bench._suite import SPECS
 
-SPECS: dict[str, Spec] = {
-    "lstm-small": small("lstm"),
-    "lstm-large": large("lstm"),
-    "nru-small": small("nru"),
-    "nru-large": large("nru"),
-    "dnc-large": Spec("dnc", 16, 40, 10, {"hidden_size": 256, "memory_slots": 128, "word_size": 50, "read_heads": 5}),
-    "tardis": Spec("tardis", 10, 40, 10, {"hidden_size": 64}),
-    "fast-weights": Spec("fast-weights", 10, 120, 10, {"hidden_size": 64}),
-    "gated-fast-weights": Spec("gated-fast-weights", 10, 120, 10, {"hidden_size": 64}),
-    "hyper-lstm": Spec("hyper-lstm", 10, 120, 10, {"hidden_size": 64}),
-}
 # The first kind whose pattern is in the name of an operation; the rest is pointwise.
 KINDS = {
     "around operations": r"^end:|while|call|conditional|Execut|Wait|Rendezvous|all-reduce|PjRt|Threadpool",

@@ -8,15 +8,16 @@ they are.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jax.extend import core as jex
 
 from ._errors import require
-from ._operations import Result, with_products
+from ._operations import apply_equation
 
+Result = TypeVar("Result")
 Precision = Literal["float32", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16")
 
@@ -38,9 +39,30 @@ def with_precision(function: Callable[..., Result], precision: Precision) -> Cal
     if checked_precision(precision) == "float32":
         return function
 
-    def rounded(left: Array, right: Array, dimensions: Any) -> Array | None:
-        if left.dtype != jnp.float32 or right.dtype != jnp.float32:
-            return None
-        return jax.lax.dot_general(left.astype(precision), right.astype(precision), dimensions).astype(jnp.float32)
+    def lowered(*arguments: Any) -> Result:
+        closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        outputs = _evaluate(closed, jax.tree.leaves(arguments), jnp.dtype(precision))
+        return jax.tree.unflatten(jax.tree.structure(shapes), outputs)
 
-    return with_products(function, rounded)
+    return lowered
+
+
+def _evaluate(closed: jex.ClosedJaxpr, arguments: list, dtype: jnp.dtype) -> list:
+    jaxpr = closed.jaxpr
+    env: dict = dict(zip(jaxpr.constvars, closed.consts, strict=True)) | dict(zip(jaxpr.invars, arguments, strict=True))
+
+    def read(var):
+        return var.val if isinstance(var, jex.Literal) else env[var]
+
+    for eqn in jaxpr.eqns:
+        values = [read(var) for var in eqn.invars]
+        if eqn.primitive.name in ("jit", "pjit"):
+            outputs = _evaluate(eqn.params["jaxpr"], values, dtype)
+        elif eqn.primitive.name == "dot_general" and all(var.aval.dtype == jnp.float32 for var in eqn.invars):
+            left, right = (value.astype(dtype) for value in values)
+            product = jax.lax.dot_general(left, right, eqn.params["dimension_numbers"])
+            outputs = [product.astype(jnp.float32)]
+        else:
+            outputs = apply_equation(jaxpr, eqn, values)
+        env |= dict(zip(eqn.outvars, outputs, strict=True))
+    return [read(var) for var in jaxpr.outvars]

@@ -2,15 +2,10 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 from jax.extend import core as jex
-from jaxtyping import Array
-
-Result = TypeVar("Result")
-# Makes a product of two arrays and the dimension numbers of a dot_general; None where it is to be made as always.
-Product = Callable[[Array, Array, Any], Array | None]
 
 
 def product_operations(function: Callable, *args: Any) -> int:
@@ -36,52 +31,6 @@ def _count(jaxpr) -> int:
             elif isinstance(inner, jex.Jaxpr):
                 total += shares * _count(inner)
     return total
-
-
-def with_products(function: Callable[..., Result], product: Product) -> Callable[..., Result]:
-    """The same function of arrays with its matrix products made by `product`."""
-
-    def changed(*arguments: Any) -> Result:
-        closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        outputs = _evaluate(closed, jax.tree.leaves(arguments), product)
-        return jax.tree.unflatten(jax.tree.structure(shapes), outputs)
-
-    return changed
-
-
-def _evaluate(closed: jex.ClosedJaxpr, arguments: list, product: Product) -> list:
-    jaxpr = closed.jaxpr
-    env: dict = dict(zip(jaxpr.constvars, closed.consts, strict=True)) | dict(zip(jaxpr.invars, arguments, strict=True))
-
-    def read(var):
-        return var.val if isinstance(var, jex.Literal) else env[var]
-
-    for eqn in jaxpr.eqns:
-        values, made = [read(var) for var in eqn.invars], None
-        if eqn.primitive.name == "dot_general":
-            left, right = values
-            made = product(left, right, eqn.params["dimension_numbers"])
-        if eqn.primitive.name in ("jit", "pjit"):
-            outputs = _evaluate(eqn.params["jaxpr"], values, product)
-        else:
-            outputs = apply_equation(jaxpr, eqn, values) if made is None else [made]
-        env |= dict(zip(eqn.outvars, outputs, strict=True))
-    return [read(var) for var in jaxpr.outvars]
-
-
-def outer_product(left: Array, right: Array, dimensions: Any) -> Array | None:
-    """A product over one number, such as that of inputs of size 1 with their weights, without a sum.
-
-    For the gradient of such weights XLA would write down the transpose of all gradients of the sequence, which takes
-    fifteen times as long.
-    """
-    (left_summed, right_summed), (left_batch, _) = dimensions
-    if left_batch or math.prod(left.shape[d] for d in left_summed) != 1:
-        return None
-    left, right = jax.lax.squeeze(left, left_summed), jax.lax.squeeze(right, right_summed)
-    return jax.lax.expand_dims(left, range(left.ndim, left.ndim + right.ndim)) * jax.lax.expand_dims(
-        right, range(left.ndim)
-    )
 
 
 def apply_equation(jaxpr, eqn, values: list) -> list:

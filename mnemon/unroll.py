@@ -16,7 +16,7 @@ from ._cores import SHARES_AXIS, free_cores, shares
 from ._deferred import deferred_scan
 from ._errors import require
 from ._mixed import Precision, with_precision
-from ._operations import outer_product, product_operations, with_products
+from ._operations import product_operations
 from .cells._contract import BATCH_AXIS, AbstractCell, Key
 
 State = TypeVar("State")
@@ -286,8 +286,6 @@ def _run(cell, observe, truncate, plan: Plan, precision: Precision, state, steps
     def segment(params, state, steps: _Steps):
         cell = eqx.combine(params[0], static)
         drives = with_precision(jax.vmap(jax.vmap(cell.drive)), precision)
-        if cell.input_size == 1 and precision == "float32":
-            drives = with_products(drives, outer_product)
         steps = steps._replace(inputs=drives(steps.inputs))
         step = with_precision(body, precision)
         if plan.defer:

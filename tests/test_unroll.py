@@ -202,23 +202,3 @@ def test_entries_shared_among_cores_are_each_computed(entries):
     shared = jax.jit(lambda scale: map_on_cores(lambda pair: (scale * pair, jnp.sum(pair)), numbers))(scale)
     np.testing.assert_array_equal(shared[0], 3 * numbers)
     np.testing.assert_array_equal(shared[1], jnp.sum(numbers, 1))
-
-
-def test_inputs_of_size_one_have_the_gradients_of_wider_ones():
-    """Their product with the weights is no sum, and is made in another way."""
-    narrow, wide = GRU(1, 5, key=jax.random.key(0)), GRU(2, 5, key=jax.random.key(0))
-    same = [leaf[: like.shape[0]] for leaf, like in zip(jax.tree.leaves(wide), jax.tree.leaves(narrow), strict=True)]
-    narrow = jax.tree.unflatten(jax.tree.structure(narrow), same)
-    inputs = jax.random.normal(jax.random.key(1), (3, 7, 1))
-
-    def loss(both):
-        cell, inputs = both
-        return jnp.mean(jnp.sin(unroll(cell, inputs).outputs))
-
-    differentiate = eqx.filter_jit(eqx.filter_value_and_grad(loss))
-    value, (cell, at_inputs) = differentiate((narrow, inputs))
-    wide_value, (wide_cell, at_wide_inputs) = differentiate((wide, jnp.pad(inputs, ((0, 0), (0, 0), (0, 1)))))
-    np.testing.assert_allclose(value, wide_value, rtol=1e-6)
-    np.testing.assert_allclose(at_inputs, at_wide_inputs[..., :1], atol=1e-7)
-    np.testing.assert_allclose(cell.input_weights, wide_cell.input_weights[:1], atol=1e-7)
-    assert np.any(np.asarray(cell.input_weights) != 0)

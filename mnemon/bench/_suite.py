@@ -154,33 +154,50 @@ def _range(timing: Timing) -> str:
     return f"{timing.low:.3g}-{timing.high:.3g}"
 
 
-def _eager(cell: str, time: int, **options: int) -> Callable[[float], list[Row]]:
-    return functools.partial(
-        _compare, Spec(cell, 10, time, 10, {"hidden_size": 64, **options}), ("torch",), {_LOOP: 8.0}
-    )
-
-
 _LOOP, _COMPILED = "PyTorch loop", "torch.compile of the step"
 _LIBRARIES = ("torch", "equinox", "flax")
 _DNC_SMALL = {"hidden_size": 64, "memory_slots": 32, "word_size": 16, "read_heads": 4}
 _DNC_LARGE = {"hidden_size": 256, "memory_slots": 128, "word_size": 50, "read_heads": 5}
 _COMPILABLE = ("torch", "torch-compile")
 
+# The cells that are measured beside rivals, at their sizes.
+SPECS: dict[str, Spec] = {
+    "lstm-small": small("lstm"),
+    "lstm-large": large("lstm"),
+    "gru-small": small("gru"),
+    "gru-large": large("gru"),
+    "nru-small": small("nru"),
+    "nru-large": large("nru"),
+    "dnc-small": Spec("dnc", 10, 40, 10, _DNC_SMALL),
+    "dnc-large": Spec("dnc", 16, 40, 10, _DNC_LARGE),
+    **{cell: Spec(cell, 10, 40, 10, {"hidden_size": 64}) for cell in ("ntm", "tardis")},
+    **{
+        cell: Spec(cell, 10, 120, 10, {"hidden_size": 64})
+        for cell in ("fast-weights", "gated-fast-weights", "hyper-lstm")
+    },
+}
+
+
+def _beside(
+    name: str, against: tuple[str, ...], targets: Mapping[str, float], share: float | None = None
+) -> Callable[[float], list[Row]]:
+    return functools.partial(_compare, SPECS[name], against, targets, share=share)
+
+
 # What is measured, by name: functions of about how many seconds each thing is measured.
 SUITE: dict[str, Callable[[float], list[Row]]] = {
-    "lstm-small": functools.partial(_compare, small("lstm"), _LIBRARIES, {"torch.nn.LSTM": 1.1}),
-    "lstm-large": functools.partial(_compare, large("lstm"), _LIBRARIES, {"torch.nn.LSTM": 1.1}, share=0.55),
-    "gru-small": functools.partial(_compare, small("gru"), _LIBRARIES, {"torch.nn.GRU": 1.1}),
-    "gru-large": functools.partial(_compare, large("gru"), _LIBRARIES, {"torch.nn.GRU": 1.1}),
-    "nru-small": functools.partial(_compare, small("nru"), _COMPILABLE, {_LOOP: 25.0, _COMPILED: 6.0}),
-    "nru-large": functools.partial(_compare, large("nru"), _COMPILABLE, {_LOOP: 6.0, _COMPILED: 1.2}),
-    "dnc-small": functools.partial(_compare, Spec("dnc", 10, 40, 10, _DNC_SMALL), ("dnc", "torch"), {"PyPI dnc": 10.0}),
-    "dnc-large": functools.partial(_compare, Spec("dnc", 16, 40, 10, _DNC_LARGE), ("dnc", "torch"), {"PyPI dnc": 4.0}),
-    "ntm": _eager("ntm", 40),
-    "tardis": _eager("tardis", 40),
-    "fast-weights": _eager("fast-weights", 120),
-    "gated-fast-weights": _eager("gated-fast-weights", 120),
-    "hyper-lstm": _eager("hyper-lstm", 120),
+    "lstm-small": _beside("lstm-small", _LIBRARIES, {"torch.nn.LSTM": 1.1}),
+    "lstm-large": _beside("lstm-large", _LIBRARIES, {"torch.nn.LSTM": 1.1}, share=0.55),
+    "gru-small": _beside("gru-small", _LIBRARIES, {"torch.nn.GRU": 1.1}),
+    "gru-large": _beside("gru-large", _LIBRARIES, {"torch.nn.GRU": 1.1}),
+    "nru-small": _beside("nru-small", _COMPILABLE, {_LOOP: 25.0, _COMPILED: 6.0}),
+    "nru-large": _beside("nru-large", _COMPILABLE, {_LOOP: 6.0, _COMPILED: 1.2}),
+    "dnc-small": _beside("dnc-small", ("dnc", "torch"), {"PyPI dnc": 10.0}),
+    "dnc-large": _beside("dnc-large", ("dnc", "torch"), {"PyPI dnc": 4.0}),
+    **{
+        cell: _beside(cell, ("torch",), {_LOOP: 8.0})
+        for cell in ("ntm", "tardis", "fast-weights", "gated-fast-weights", "hyper-lstm")
+    },
     **{
         f"{name}-per-operation": functools.partial(_per_operation, name)
         for name, entry in CELLS.items()
