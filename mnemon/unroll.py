@@ -215,6 +215,12 @@ def unroll(
     if state is None:
         state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), cell.init_state())
     steps = _Steps(inputs, mask, reset, keys)
+    return _run_compiled(cell, observe, truncate, plan, precision, state, steps)
+
+
+@eqx.filter_jit
+def _run_compiled(cell, observe, truncate, plan: Plan, precision: Precision, state, steps: _Steps) -> Unrolled:
+    """Run the whole batch, as one program even where the caller compiles nothing."""
     run = _run_shares if plan.share else _run_blocks
     return run(cell, observe, truncate, plan, precision, state, steps)
 

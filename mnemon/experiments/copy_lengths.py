@@ -35,15 +35,15 @@ def _arms(preset: str, lengths: tuple[int, ...], episodes: int, only: str | None
         f"{_WRONG}{length}": Score("bit_error", {"min_length": length, "max_length": length}, episodes, 20)
         for length in lengths
     }
-    task = "ntm-copy"
+    prefix = "ntm-copy-"
     return tuple(
         Arm(
-            arm.name.removeprefix(f"{task}-"),
+            arm.name.removeprefix(prefix),
             SharedTraining(arm.job.config, scores, TABLE.id, arm),
             "fails beyond the lengths of training" if arm.job.config.cell == "lstm" else "generalises",
         )
         for arm in TABLE.presets[preset].arms
-        if isinstance(arm.job, Training) and arm.job.config.task == task and only in (None, arm.job.config.cell)
+        if isinstance(arm.job, Training) and arm.name.startswith(prefix) and only in (None, arm.job.config.cell)
     )
 
 

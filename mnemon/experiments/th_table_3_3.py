@@ -1,6 +1,6 @@
 """Thesis table 3.3: success on copy and associative recall, and lengths beyond training."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..training.runs import RunConfig
 from ._contract import Arm, Experiment, Preset, Score, Training
@@ -29,23 +29,34 @@ def _scores(option: str, sizes: tuple[int, ...]) -> dict[str, Score]:
     }
 
 
-def _arms(nets: list[str], steps: int, tasks: dict[str, tuple[dict[str, Any], dict[str, Score]]]) -> tuple[Arm, ...]:
+class _Column(NamedTuple):
+    """What the table asks: the name of its arms, the task and its options, the scores."""
+
+    name: str
+    task: str
+    options: dict[str, Any]
+    scores: dict[str, Score]
+
+
+def _arms(nets: list[str], steps: int, columns: tuple[_Column, ...]) -> tuple[Arm, ...]:
     arms = []
-    for number, (task, (options, scores)) in enumerate(tasks.items()):
+    for column in columns:
         for name in nets:
-            cell, cell_options, lr, published = NETS[name]
-            config = RunConfig(task, cell, options, cell_options, steps=steps, batch=16, lr=lr, clip=10.0)
-            arms.append(Arm(f"{task}-{name}", Training(config, scores), published[number]))
+            cell, cell_options, lr, (copy, recall) = NETS[name]
+            config = RunConfig(column.task, cell, column.options, cell_options, steps=steps, batch=16, lr=lr, clip=10.0)
+            published = recall if column.task == "associative-recall" else copy
+            arms.append(Arm(f"{column.name}-{name}", Training(config, column.scores), published))
     return tuple(arms)
 
 
-_FULL: dict[str, tuple[dict[str, Any], dict[str, Score]]] = {
-    "ntm-copy": ({}, _scores("length", (20, 30, 50, 120))),
-    "associative-recall": ({}, _scores("items", (6, 12, 20))),
-}
-_TINY: dict[str, tuple[dict[str, Any], dict[str, Score]]] = {
-    "ntm-copy": ({"max_length": 2}, _scores("length", (2, 4))),
-}
+# The thesis does not say how long its sequences are. Those of the NTM paper are 20; the generator of the D-NTM authors,
+# whose criterion the thesis takes, ends at 10, and 10 steps are what the 16 slots of TARDIS hold one by one.
+_FULL = (
+    _Column("ntm-copy", "ntm-copy", {}, _scores("length", (20, 30, 50, 120))),
+    _Column("copy-to-10", "ntm-copy", {"max_length": 10}, _scores("length", (10, 20))),
+    _Column("associative-recall", "associative-recall", {}, _scores("items", (6, 12, 20))),
+)
+_TINY = (_Column("ntm-copy", "ntm-copy", {"max_length": 2}, _scores("length", (2, 4))),)
 
 EXPERIMENT = Experiment(
     id="th-table-3.3",
