@@ -94,11 +94,11 @@ EXPERIMENT = Experiment(
             "4 updates of networks of 4 units: shows only that it runs",
         ),
         "laptop": Preset(
-            _arms(_LAPTOP, updates=1568, records=8, batch=32, window=100, embedding_size=64),
+            _arms(_LAPTOP, updates=3 * 262, records=6, embedding_size=64),
             3,
             None,
-            "about 100,000 parameters instead of 2.15 million, one epoch instead of 20, batch 32 and pieces of 100 "
-            "characters instead of 128 and 150",
+            "about 100,000 parameters instead of 2.15 million, 3 epochs instead of 20. An epoch ends after 262 updates, "
+            "as published, and the state starts afresh: NRU's grows until then and is learned from only after",
         ),
         "paper": Preset(
             _arms(_PAPER, updates=20 * 262, records=20),
