@@ -97,8 +97,8 @@ EXPERIMENT = Experiment(
             _arms(_LAPTOP, updates=3 * 262, records=6, embedding_size=64),
             3,
             None,
-            "about 100,000 parameters instead of 2.15 million, 3 epochs instead of 20. An epoch ends after 262 updates, "
-            "as published, and the state starts afresh: NRU's grows until then and is learned from only after",
+            "about 100,000 parameters instead of 2.15 million, 3 epochs instead of 20. After an epoch, 262 updates as "
+            "published, the state starts afresh: that of NRU grows until then, and it learns only after",
         ),
         "paper": Preset(
             _arms(_PAPER, updates=20 * 262, records=20),
