@@ -21,9 +21,10 @@ def print_table(rows: list[dict[str, Any]], as_json: bool, title: str) -> None:
         print(json.dumps(rows))
         return
     table = Table(title=title, title_justify="left", header_style="bold")
-    for column in rows[0]:
+    for number, column in enumerate(rows[0]):
         numeric = all(isinstance(row[column], int | float) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        # The first column is what one types in a command: never cut.
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=number == 0)
     for row in rows:
         table.add_row(*(_cell_text(value) for value in row.values()))
     OUT.print(table)

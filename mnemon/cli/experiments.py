@@ -34,6 +34,8 @@ class _Reproduction:
     """Only the arms that have one of these in their names."""
     on: str = "processes"
     """processes of this machine, ray (a cluster that is started here), or ray://ADDRESS."""
+    estimate: bool = False
+    """Only say how long it would take here, from a few updates of each network."""
     runs: Path = Path("runs")
     """Where the runs work; what is there is gone on with."""
     results: Path = Path("results")
@@ -45,8 +47,20 @@ class _Reproduction:
 def reproduce(arguments: list[str]) -> None:
     """Run an experiment, or go on with it: `mnemon reproduce ID --preset smoke|laptop|paper`."""
     options = tyro.cli(_Reproduction, prog="mnemon reproduce", description=reproduce.__doc__, args=arguments)
+    from ..experiments import estimate
     from ..experiments import reproduce as run
 
+    if options.estimate:
+        path = estimate(
+            options.id,
+            options.preset,
+            seeds=options.seeds,
+            only=options.only,
+            results=options.results,
+            report=say,
+        )
+        print(json.dumps({"costs": str(path)}) if options.json else path)
+        return
     path = run(
         options.id,
         options.preset,

@@ -5,6 +5,7 @@ from ._contract import Experiment as Experiment
 from ._contract import Job as Job
 from ._contract import Preset as Preset
 from ._contract import Training as Training
+from ._estimate import estimate as estimate
 from ._registry import EXPERIMENTS as EXPERIMENTS
 from ._registry import get_experiment as get_experiment
 from ._runner import reproduce as reproduce

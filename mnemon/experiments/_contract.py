@@ -15,6 +15,8 @@ from ..training.runs import RunConfig, open_run, train_run
 
 # A stored curve has at most about this many points; the run's own metrics file has all.
 _CURVE_POINTS = 150
+# From so many updates the rate of a run is known, those of its first record apart.
+_FEW, _FEW_A_RECORD = 30, 10
 
 
 def settings_of(value: Any) -> Any:
@@ -40,6 +42,15 @@ class Job(Protocol):
 
     def run(self, seed: int, folder: Path) -> dict[str, Any]:
         """Do it, or go on with it; the result is plain JSON."""
+        ...
+
+
+@runtime_checkable
+class Estimated(Protocol):
+    """A job that need not be done to tell how long it takes."""
+
+    def estimate(self, folder: Path) -> float:
+        """Seconds of the whole job on this machine, found by doing a little of it in an empty folder."""
         ...
 
 
@@ -103,6 +114,18 @@ class Training:
             "scores": {name: score.measure(result.model, config) for name, score in self.scores.items()},
             "seconds": round(result.seconds, 1),
         }
+
+    def estimate(self, folder: Path) -> float:
+        """Seconds of compiling and of all updates; without validation and scores."""
+        few = dataclasses.replace(
+            self.config,
+            steps=min(self.config.steps, _FEW),
+            log_every=_FEW_A_RECORD,
+            patience=None,
+            validation_episodes=None,
+        )
+        result = train_run(few, folder, report=lambda message: None)
+        return result.seconds + (self.config.steps - result.update) / result.updates_per_second
 
 
 def thin_curve(records: list[Record], points: int = _CURVE_POINTS) -> dict[str, list[float]]:

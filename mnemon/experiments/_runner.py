@@ -87,19 +87,11 @@ def run_experiment(
     report: Callable[[str], None] = print,
 ) -> Path:
     """[`reproduce`][mnemon.experiments.reproduce] for an experiment that need not be registered."""
-    grid = get_preset(experiment, preset)
-    count = grid.seeds if seeds is None else seeds
-    require(count >= 1, "seeds", count, "at least one seed", "--seeds 3")
     require(jobs >= 1, "jobs", jobs, "at least one process", "--jobs 2")
     require(on == "processes" or on == "ray" or on.startswith("ray://"), "on", on, "processes or Ray", "--on ray")
-    arms = [arm for arm in grid.arms if not only or any(part in arm.name for part in only)]
-    names = ", ".join(arm.name for arm in grid.arms)
-    require(bool(arms), "only", " ".join(only), f"a part of a name among {names}", f"--only {grid.arms[0].name}")
     found = [
         (arm, seed, job_folder(runs, experiment.id, preset, arm, seed))
-        for seed in range(count)
-        for arm in arms
-        if arm.seeds is None or seed < arm.seeds or seeds is not None
+        for arm, seed in chosen_runs(experiment, preset, seeds, only)
     ]
     waiting = [
         Waiting(f"{arm.name} seed {seed}", arm.job, seed, folder.absolute())
@@ -117,6 +109,22 @@ def run_experiment(
         for name in done:
             report(f"{name} done")
     return write_results(experiment, preset, runs, results)
+
+
+def chosen_runs(experiment: Experiment, preset: str, seeds: int | None, only: Sequence[str]) -> list[tuple[Arm, int]]:
+    """The arms and seeds that a command names."""
+    grid = get_preset(experiment, preset)
+    count = grid.seeds if seeds is None else seeds
+    require(count >= 1, "seeds", count, "at least one seed", "--seeds 3")
+    arms = [arm for arm in grid.arms if not only or any(part in arm.name for part in only)]
+    names = ", ".join(arm.name for arm in grid.arms)
+    require(bool(arms), "only", " ".join(only), f"a part of a name among {names}", f"--only {grid.arms[0].name}")
+    return [
+        (arm, seed)
+        for seed in range(count)
+        for arm in arms
+        if arm.seeds is None or seed < arm.seeds or seeds is not None
+    ]
 
 
 def job_folder(runs: Path, experiment: str, preset: str, arm: Arm, seed: int) -> Path:

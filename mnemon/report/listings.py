@@ -11,6 +11,7 @@ import jax
 from ..cells import CELLS, count_parameters, make_cell, time_varying
 from ..data import available
 from ..experiments import EXPERIMENTS, Preset
+from ..experiments._estimate import as_time, estimated_seconds
 from ..lens.trace import named_arrays
 from ..model import Model
 from ..tasks import TASKS, make_task
@@ -79,7 +80,10 @@ def experiment_rows(results: Path) -> list[dict[str, Any]]:
                 "source": experiment.source,
                 "shows": experiment.shows,
                 "published": experiment.published,
-                "presets": "; ".join(_preset(name, preset, stored[name]) for name, preset in presets),
+                "presets": "; ".join(
+                    _preset(name, preset, stored[name], estimated_seconds(experiment.id, name, results))
+                    for name, preset in presets
+                ),
                 "results": "; ".join(
                     f"{name}: {len(stored[name])} of {len(preset.arms) * preset.seeds} runs"
                     for name, preset in presets
@@ -97,11 +101,13 @@ def _stored(path: Path) -> list[dict[str, Any]]:
     return [result for arm in arms.values() for result in arm["seeds"].values()]
 
 
-def _preset(name: str, preset: Preset, results: list[dict[str, Any]]) -> str:
-    """A preset with its size, and its cost where that was measured: as stated, or as the stored results say."""
+def _preset(name: str, preset: Preset, results: list[dict[str, Any]], estimate: float | None) -> str:
+    """A preset with its size, and its cost: as stated, as the stored results say, as estimated."""
     seconds = [result["seconds"] for result in results if "seconds" in result]
     taken = f"the {len(seconds)} here took {sum(seconds) / 60:.0f} min in all" if seconds else ""
-    return ", ".join(filter(None, [f"{name}: {len(preset.arms)} x {preset.seeds} runs", preset.cost or taken]))
+    about = "" if estimate is None else f"about {as_time(estimate)} for all"
+    costs = [preset.cost] if preset.cost else [taken, about]
+    return ", ".join(filter(None, [f"{name}: {len(preset.arms)} x {preset.seeds} runs", *costs]))
 
 
 def _scores(scores: dict[str, float]) -> str:

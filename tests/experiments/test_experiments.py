@@ -14,13 +14,15 @@ from typing import Any
 import pytest
 
 from mnemon._errors import BadValue, MnemonError, UnknownName
-from mnemon.experiments import EXPERIMENTS, Job, Training, get_experiment, reproduce
+from mnemon.experiments import EXPERIMENTS, Job, Training, estimate, get_experiment, reproduce
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score, settings_of
+from mnemon.experiments._estimate import as_time, estimated_seconds
 from mnemon.experiments._report import write_report
 from mnemon.experiments._results import result_rows, write_results
 from mnemon.experiments._runner import RESULT_FILE, Waiting, do, job_folder, read_result
 from mnemon.experiments.copy_lengths import SharedTraining
 from mnemon.experiments.th_fig_4_2 import TracedTraining
+from mnemon.report.listings import experiment_rows
 from mnemon.training.runs import RunConfig
 
 TARGETS = """fwr-table gfw-table-1 gfw-fig-2 gfw-table-2 th-table-3.1 th-table-3.2 th-table-3.3 th-table-3.4 th-fig-3.3
@@ -86,6 +88,34 @@ def test_the_smoke_preset_runs_and_is_drawn(name, shared_runs):
     assert content["published"] in page
     # A picture of nothing is small.
     assert (shared_runs / "results" / name / "smoke.png").stat().st_size > 8_000
+
+
+def test_an_estimate_times_each_network_once_and_is_listed(tmp_path):
+    said: list[str] = []
+    path = estimate("lr-window", "smoke", only=["lstm-0.001"], results=tmp_path, report=said.append)
+    assert "1 runs" in said[-1]
+    assert estimated_seconds("lr-window", "smoke", tmp_path) is None  # of one of two arms
+    before = json.loads(path.read_text())["smoke"]
+    estimate("lr-window", "smoke", results=tmp_path, report=said.append)
+    after = json.loads(path.read_text())["smoke"]
+    assert len(before) == 1
+    assert len(after) == 2
+    assert before.items() <= after.items()  # not timed again
+    total = estimated_seconds("lr-window", "smoke", tmp_path)
+    assert total == sum(cost["seconds"] for cost in after.values()) > 0
+    listed = next(row for row in experiment_rows(tmp_path) if row["id"] == "lr-window")
+    assert f"smoke: 2 x 1 runs, about {as_time(total)} for all" in listed["presets"]
+    with pytest.raises(BadValue, match="only a run tells"):
+        estimate("th-fig-3.3", "smoke", results=tmp_path)
+
+
+def test_an_estimate_goes_with_the_settings_of_its_arm(tmp_path):
+    arms = get_experiment("lr-window").presets["smoke"].arms
+    costs = {"smoke": {f"{arm.name}-other": {"seconds": 1.0} for arm in arms}}
+    path = tmp_path / "lr-window" / "costs.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(costs))
+    assert estimated_seconds("lr-window", "smoke", tmp_path) is None
 
 
 def test_networks_that_another_experiment_trained_are_not_trained_again(tmp_path):
