@@ -39,13 +39,14 @@ def _stirred(name: str, options: dict[str, Any]):
     """A tiny cell with all its parameters moved, so that none of them is where it cannot be seen."""
     entry = CELLS[name]
     options = {**entry.options, **tiny_options(name), **options}
-    leaves, structure = jax.tree.flatten(entry.cell(INPUT, **options, key=jax.random.key(0)))
+    make = eqx.filter_jit(lambda key: entry.cell(INPUT, **options, key=key))
+    leaves, structure = jax.tree.flatten(make(jax.random.key(0)))
     source = np.random.default_rng(0)
 
     def moved(leaf):
         if not eqx.is_inexact_array(leaf) or not leaf.ndim:
             return leaf
-        return leaf + jnp.asarray(0.3 * source.standard_normal(leaf.shape), leaf.dtype)
+        return jnp.asarray(np.asarray(leaf) + 0.3 * source.standard_normal(leaf.shape), leaf.dtype)
 
     return jax.tree.unflatten(structure, [moved(leaf) for leaf in leaves])
 

@@ -13,6 +13,13 @@ from mnemon.training import Supervised
 SIZES = {"copy": (8, 7), "associative-recall": (10, 8), "stroke-mnist": (15, 11)}
 
 
+@eqx.filter_jit
+def _perfect(task, key):
+    """Some episodes, and what the oracle scores on them."""
+    episodes = task.batch(key, 0, 3)
+    return episodes, task.score(jax.vmap(task.oracle)(episodes), episodes)[1]
+
+
 @pytest.mark.parametrize("name", list(DISTRIBUTIONS))
 def test_levels_of_a_distribution(name, synthetic_data):
     found = distribution(name)
@@ -21,9 +28,8 @@ def test_levels_of_a_distribution(name, synthetic_data):
     for level in (1, 3):
         task = found.task(level)
         assert (task.input_size, task.output_size) == SIZES[name]
-        episodes = task.batch(jax.random.key(level), 0, 3)
+        episodes, perfect = _perfect(task, jax.random.key(level))
         assert episodes.mask.shape[1] == task.horizon
-        perfect = task.score(jax.vmap(task.oracle)(episodes), episodes)[1]
         assert found.accuracy(task, {n: float(v) for n, v in perfect.items()}) == pytest.approx(1.0)
     if name != "stroke-mnist":
         assert found.accuracy(task, task.chance) == pytest.approx(0.5)

@@ -1,5 +1,7 @@
 """Sparse access: same results and gradients as on dense arrays, and search."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +36,16 @@ def _dense_write(memory, rows, weights, words):
     return (1 - erase)[:, None] * memory + dense.T @ words
 
 
+BOTH_WRITES = (wipe_and_add, _dense_write)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _value_and_pulled(write, rows, weights, words):
+    """The memory after writing, and a cotangent of it pulled back to memory, weights and words."""
+    value, pullback = jax.vjp(lambda *args: write(args[0], rows, *args[1:]), MEMORY, weights, words)
+    return value, *pullback(_random(3, SLOTS, WORD))
+
+
 @pytest.mark.parametrize(
     "rows",
     [[[0, 1, 2], [3, 4, 5]], [[0, 0, 2], [2, 4, 5]], [[5, 2, 2], [2, 2, 5]]],
@@ -41,10 +53,7 @@ def _dense_write(memory, rows, weights, words):
 )
 def test_writing_is_the_dense_equation_with_its_gradient(rows):
     rows, weights, words = jnp.array(rows), _random(1, 2, 3), _random(2, 2, WORD)
-    value, pullback = jax.vjp(lambda *args: wipe_and_add(args[0], rows, *args[1:]), MEMORY, weights, words)
-    expected, dense_pullback = jax.vjp(lambda *args: _dense_write(args[0], rows, *args[1:]), MEMORY, weights, words)
-    np.testing.assert_allclose(value, expected, atol=1e-6)
-    for ours, dense in zip(pullback(_random(3, SLOTS, WORD)), dense_pullback(_random(3, SLOTS, WORD)), strict=True):
+    for ours, dense in zip(*(_value_and_pulled(write, rows, weights, words) for write in BOTH_WRITES), strict=True):
         np.testing.assert_allclose(ours, dense, atol=1e-6)
 
 

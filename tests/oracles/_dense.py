@@ -6,9 +6,10 @@ import numpy as np
 def rotation_matrix(rotations) -> np.ndarray:
     """M with h' = h M, from the angles and phases of `Rotations`."""
     size = rotations.size
-    phases = np.zeros_like(rotations.angles) if rotations.phases is None else rotations.phases
+    angles = np.asarray(rotations.angles)
+    phases = np.zeros_like(angles) if rotations.phases is None else np.asarray(rotations.phases)
     columns = np.eye(size, dtype=complex)  # acts on column vectors
-    for pairs, layer_angles, layer_phases in _layers(rotations.angles, phases, size, rotations.capacity):
+    for pairs, layer_angles, layer_phases in _layers(angles, phases, size, rotations.capacity):
         for (a, b), theta, phi in zip(pairs, layer_angles, layer_phases, strict=True):
             rotation = np.eye(size, dtype=complex)
             rotation[a, a], rotation[a, b] = np.cos(theta), -np.exp(1j * phi) * np.sin(theta)
