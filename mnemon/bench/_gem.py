@@ -13,7 +13,7 @@ from ..cells import count_parameters
 from ..lifelong import GEM, EpisodicMemory, Recent, distribution
 from ..model import make_model
 from ..training import AbstractObjective, Supervised, make_optimizer
-from ..training.fit import _compiled_advance, _init_state
+from ..training._updates import compiled_advance, init_state
 from ._measure import measure_alternately
 
 _BATCH = 10
@@ -68,8 +68,8 @@ def gem_cost(units: int, tasks: int, *, seconds: float = 2.0) -> GemCost:
 def _updates(model: Any, task: Any, objective: AbstractObjective, count: int) -> Callable[[], object]:
     """A call that makes so many updates, as the trainer does."""
     optimizer = make_optimizer()
-    state = _init_state(model, task, optimizer, objective, _BATCH, 0)
-    advance = _compiled_advance(state, task, optimizer, objective, _BATCH)
+    state = init_state(model, task, optimizer, objective, _BATCH, 0)
+    advance = compiled_advance(state, task, optimizer, objective, _BATCH)
     return lambda: jax.block_until_ready(eqx.filter(advance(state, count)[0], eqx.is_array))
 
 

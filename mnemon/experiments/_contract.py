@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from ..model import Model
 from ..tasks import make_task
-from ..training.fit import Diverged, Record, evaluate
+from ..training import Diverged, evaluate
+from ..training._records import Record
 from ..training.runs import RunConfig, open_run, train_run
 
 # A stored curve has at most about this many points; the run's own metrics file has all.

@@ -32,19 +32,20 @@ def estimate(
     experiment = get_experiment(name)
     runs = chosen_runs(experiment, preset, seeds, only)
     arms = {arm.name: arm for arm, _ in runs}
-    timed = {key: arm for key, arm in arms.items() if isinstance(arm.job, Estimated)}
+    timed = {arm.name: arm.job for arm in arms.values() if isinstance(arm.job, Estimated)}
     wanted = "an experiment that trains networks one task at a time"
     require(bool(timed), "id", name, f"{wanted}: of others only a run tells", "mnemon reproduce th-fig-4.1 --estimate")
     path = results / experiment.id / COSTS_FILE
     costs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     known = costs.get(preset, {})
-    for arm in timed.values():
-        if _key(arm) not in known:
+    for arm_name, job in timed.items():
+        key = _key(arms[arm_name])
+        if key not in known:
             with tempfile.TemporaryDirectory() as folder:
-                known[_key(arm)] = {"seconds": round(arm.job.estimate(Path(folder) / "run"), 1), **provenance()}
+                known[key] = {"seconds": round(job.estimate(Path(folder) / "run"), 1), **provenance()}
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, json.dumps({**costs, preset: known}, indent=1))
-        report(f"{arm.name}: {as_time(known[_key(arm)]['seconds'])} a run")
+        report(f"{arm_name}: {as_time(known[key]['seconds'])} a run")
     total = sum(known[_key(arm)]["seconds"] for arm, _ in runs if arm.name in timed)
     untimed = f"; {len(arms) - len(timed)} arms not estimated" if len(timed) < len(arms) else ""
     report(f"{experiment.id} {preset}: {len(runs)} runs, {as_time(total)} in all one after another{untimed}")

@@ -15,7 +15,8 @@ from .._errors import require
 from .._files import write_atomically
 from ..model import Model
 from ..tasks import AbstractTask
-from ..training.fit import FitResult, Record, evaluate, fit
+from ..training import FitResult, evaluate, fit
+from ..training._records import Record
 from ..training.objectives import AbstractObjective, default_objective
 from ..training.optimizers import make_optimizer
 from .expansion import widen, widen_optimizer

@@ -1,13 +1,13 @@
 """Objectives, optimisers, the trainer, checkpoints and runs."""
 
+from ._stopping import Diverged as Diverged
+from ._stopping import Interrupted as Interrupted
 from .curriculum import CurriculumResult as CurriculumResult
 from .curriculum import Lessons as Lessons
 from .curriculum import graph_lessons as graph_lessons
 from .curriculum import train_curriculum as train_curriculum
-from .fit import Diverged as Diverged
+from .evaluation import evaluate as evaluate
 from .fit import FitResult as FitResult
-from .fit import Interrupted as Interrupted
-from .fit import evaluate as evaluate
 from .fit import fit as fit
 from .objectives import AbstractObjective as AbstractObjective
 from .objectives import Interactive as Interactive

@@ -16,20 +16,12 @@ from jaxtyping import Array, Int
 from .._errors import require
 from ..model import Model
 from ..tasks import AbstractTask
+from ._records import Log, Record
+from ._stopping import Diverged, Interrupted, interrupt_flag
+from ._updates import TrainState, close_window, compiled_advance, init_state
 from .checkpoints import Checkpoints
-from .fit import (
-    Diverged,
-    FitResult,
-    Interrupted,
-    Record,
-    TrainState,
-    _close_window,
-    _compiled_advance,
-    _init_state,
-    _interrupt_flag,
-    _Log,
-    evaluate,
-)
+from .evaluation import evaluate
+from .fit import FitResult
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
 
@@ -142,26 +134,26 @@ def train_curriculum(
     require(updates >= 0, "updates", updates, "a number of updates, 0 or more", "updates=100000")
     optimizer = make_optimizer() if optimizer is None else optimizer
     objective = default_objective(lessons.train[0]) if objective is None else objective
-    progress = Progress(_init_state(model, lessons.train[0], optimizer, objective, batch, seed), jnp.asarray(0))
+    progress = Progress(init_state(model, lessons.train[0], optimizer, objective, batch, seed), jnp.asarray(0))
     started, trained_updates, trained_seconds = time.perf_counter(), 0, 0.0
     with contextlib.ExitStack() as stack:
-        log = _Log(folder)
+        log = Log(folder)
         checkpoints = None if folder is None else stack.enter_context(Checkpoints(folder / "checkpoints"))
         restored = checkpoints.restore(progress, report) if checkpoints else None
         progress = progress if restored is None else restored[1]
         state, lesson = progress.state, int(progress.lesson)
         log.cut_after(int(state.update))
-        interrupted = stack.enter_context(_interrupt_flag())
+        interrupted = stack.enter_context(interrupt_flag())
         advance: dict[int, Any] = {}  # the compiled update of the lesson at hand
         while lesson < len(lessons.train) and int(state.update) < updates:
             if lesson not in advance:
-                advance = {lesson: _compiled_advance(state, lessons.train[lesson], optimizer, objective, batch)}
+                advance = {lesson: compiled_advance(state, lessons.train[lesson], optimizer, objective, batch)}
             count, before = min(lessons.check_every, updates - int(state.update)), time.perf_counter()
             state, sound = advance[lesson](state, count)
             if not bool(sound):
                 kept = [checkpoints.path(update) for update in checkpoints.updates()] if checkpoints else []
                 raise Diverged(int(state.update) + 1, kept[-1] if kept else None)
-            state, record = _close_window(state, int(state.update), count)
+            state, record = close_window(state, int(state.update), count)
             trained_updates, trained_seconds = trained_updates + count, trained_seconds + time.perf_counter() - before
             scores = evaluate(
                 state.model,

@@ -30,19 +30,11 @@ from .._version import __version__
 from ..cells import cell_entry, cell_options, count_parameters, fit_size
 from ..model import Model, make_model
 from ..tasks import AbstractTask, make_task, task_class, task_options
+from ._records import METRICS_FILE, Record, read_records
+from ._updates import TrainState, init_state
 from .checkpoints import Checkpoints
 from .curriculum import Lessons, Progress, graph_lessons, train_curriculum
-from .fit import (
-    METRICS_FILE,
-    FitResult,
-    Record,
-    TrainState,
-    _init_state,
-    fit,
-    kept_model,
-    read_records,
-    start_validation,
-)
+from .fit import FitResult, fit, kept_model, start_validation
 from .objectives import AbstractObjective, default_objective
 from .optimizers import make_optimizer
 from .reinforce import Reinforce
@@ -194,7 +186,7 @@ class Run:
         """The newest sound checkpoint: number of updates, and all that training knows."""
         config, task = self.config, self.config.make_task()
         objective = config.make_objective(task)
-        like = _init_state(config.make_model(), task, config.make_optimizer(), objective, config.batch, config.seed)
+        like = init_state(config.make_model(), task, config.make_optimizer(), objective, config.batch, config.seed)
         like = like if config.patience is None else start_validation(like)
         with Checkpoints(self.folder / "checkpoints") as checkpoints:
             if config.lessons is None:

@@ -102,6 +102,7 @@ def test_an_estimate_times_each_network_once_and_is_listed(tmp_path):
     assert len(after) == 2
     assert before.items() <= after.items()  # not timed again
     total = estimated_seconds("lr-window", "smoke", tmp_path)
+    assert total is not None
     assert total == sum(cost["seconds"] for cost in after.values()) > 0
     listed = next(row for row in experiment_rows(tmp_path) if row["id"] == "lr-window")
     assert f"smoke: 2 x 1 runs, about {as_time(total)} for all" in listed["presets"]
