@@ -35,7 +35,7 @@ class _Reproduction:
     on: str = "processes"
     """processes of this machine, ray (a cluster that is started here), or ray://ADDRESS."""
     estimate: bool = False
-    """Only say how long it would take here, from a few updates of each network."""
+    """Only say how long it would take here, from a few seconds of each network."""
     runs: Path = Path("runs")
     """Where the runs work; what is there is gone on with."""
     results: Path = Path("results")

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import statistics
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -16,8 +17,8 @@ from ..training.runs import RunConfig, open_run, train_run
 
 # A stored curve has at most about this many points; the run's own metrics file has all.
 _CURVE_POINTS = 150
-# From so many updates the rate of a run is known, those of its first record apart.
-_FEW, _FEW_A_RECORD = 30, 10
+# How long the updates of a run are timed to know their rate.
+_SECONDS_TO_TIME = 4.0
 
 
 def settings_of(value: Any) -> Any:
@@ -77,6 +78,10 @@ class Score:
         return {"": value, "%": 100.0 * value, "% wrong": 100.0 * (1.0 - value)}[self.unit]
 
 
+class _Enough(Exception):
+    """A run has been watched for long enough."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Training:
     """A training run. Its result has the learning curve, whether and when it solved the task (the first record that
@@ -118,15 +123,21 @@ class Training:
 
     def estimate(self, folder: Path) -> float:
         """Seconds of compiling and of all updates; without validation and scores."""
-        few = dataclasses.replace(
-            self.config,
-            steps=min(self.config.steps, _FEW),
-            log_every=_FEW_A_RECORD,
-            patience=None,
-            validation_episodes=None,
-        )
-        result = train_run(few, folder, report=lambda message: None)
-        return result.seconds + (self.config.steps - result.update) / result.updates_per_second
+        config = dataclasses.replace(self.config, patience=None, validation_episodes=None)
+        calls: list[tuple[float, int]] = []  # when a compiled call was over, and the updates done by then
+
+        def watch(done: int, rate: float) -> None:
+            calls.append((time.perf_counter(), done))
+            if len(calls) > 2 and calls[-1][0] - calls[0][0] > _SECONDS_TO_TIME:
+                raise _Enough
+
+        begun = time.perf_counter()
+        try:
+            return train_run(config, folder, report=lambda message: None, on_progress=watch).seconds
+        except _Enough:
+            # The first call also compiles, and those after it are short: their rate is known from the later half.
+            (before, done_before), (after, done_after) = calls[len(calls) // 2], calls[-1]
+            return calls[0][0] - begun + config.steps * (after - before) / (done_after - done_before)
 
 
 def thin_curve(records: list[Record], points: int = _CURVE_POINTS) -> dict[str, list[float]]:

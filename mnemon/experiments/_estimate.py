@@ -1,4 +1,4 @@
-"""How long the grid of an experiment would take on this machine, from a few updates of each of its networks."""
+"""How long the grid of an experiment would take on this machine, from a few seconds of each of its networks."""
 
 import json
 import tempfile
@@ -25,7 +25,7 @@ def estimate(
     results: Path = Path("results"),
     report: Callable[[str], None] = print,
 ) -> Path:
-    """Time a few updates of each arm, say how long all would take one after another, and write it beside the results.
+    """Time each arm for a few seconds, say how long all would take one after another, and write it beside the results.
 
     Arms that were estimated before and have not changed are not timed again.
     """

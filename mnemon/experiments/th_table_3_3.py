@@ -48,7 +48,7 @@ def _arms(nets: list[str], columns: list[_Column]) -> tuple[Arm, ...]:
                 column.task, cell, column.options, cell_options, steps=column.updates, batch=16, lr=lr, clip=10.0
             )
             published = recall if column.task == "associative-recall" else copy
-            arms.append(Arm(f"{column.name}-{name}", Training(config, column.scores), published))
+            arms.append(Arm(f"{column.name}-{name}", Training(config, column.scores), published, group=column.name))
     return tuple(arms)
 
 

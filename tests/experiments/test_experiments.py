@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mnemon._errors import BadValue, MnemonError, UnknownName
-from mnemon.experiments import EXPERIMENTS, Job, Training, estimate, get_experiment, reproduce
+from mnemon.experiments import EXPERIMENTS, Job, Training, _contract, estimate, get_experiment, reproduce
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score, settings_of
 from mnemon.experiments._estimate import as_time, estimated_seconds
 from mnemon.experiments._report import write_report
@@ -108,6 +108,12 @@ def test_an_estimate_times_each_network_once_and_is_listed(tmp_path):
     assert f"smoke: 2 x 1 runs, about {as_time(total)} for all" in listed["presets"]
     with pytest.raises(BadValue, match="only a run tells"):
         estimate("th-fig-3.3", "smoke", results=tmp_path)
+
+
+def test_a_long_run_is_estimated_without_being_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(_contract, "_SECONDS_TO_TIME", 0.0)
+    config = RunConfig("copying", "gru", {"delay": 2}, {"hidden_size": 4}, steps=10**9, batch=2)
+    assert 1e9 / 1e6 < Training(config).estimate(tmp_path / "run") < 1e9  # between a microsecond and a second each
 
 
 def test_an_estimate_goes_with_the_settings_of_its_arm(tmp_path):
