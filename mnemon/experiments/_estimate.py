@@ -11,9 +11,8 @@ from .._files import write_atomically
 from .._provenance import provenance
 from ._contract import Arm, Estimated, Preset
 from ._registry import get_experiment
+from ._results import COSTS_FILE
 from ._runner import chosen_runs, get_preset
-
-COSTS_FILE = "costs.json"
 
 
 def estimate(

@@ -106,6 +106,8 @@ def test_an_estimate_times_each_network_once_and_is_listed(tmp_path):
     assert total == sum(cost["seconds"] for cost in after.values()) > 0
     listed = next(row for row in experiment_rows(tmp_path) if row["id"] == "lr-window")
     assert f"smoke: 2 x 1 runs, about {as_time(total)} for all" in listed["presets"]
+    with pytest.raises(MnemonError, match="holds no results"):  # an estimate is none
+        write_report("lr-window", tmp_path)
     with pytest.raises(BadValue, match="only a run tells"):
         estimate("th-fig-3.3", "smoke", results=tmp_path)
 
