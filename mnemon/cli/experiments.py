@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -50,29 +50,18 @@ def reproduce(arguments: list[str]) -> None:
     from ..experiments import estimate
     from ..experiments import reproduce as run
 
+    common: dict[str, Any] = {
+        "seeds": options.seeds,
+        "only": options.only,
+        "results": options.results,
+        "report": say,
+    }
     if options.estimate:
-        path = estimate(
-            options.id,
-            options.preset,
-            seeds=options.seeds,
-            only=options.only,
-            results=options.results,
-            report=say,
-        )
-        print(json.dumps({"costs": str(path)}) if options.json else path)
-        return
-    path = run(
-        options.id,
-        options.preset,
-        seeds=options.seeds,
-        jobs=options.jobs,
-        only=options.only,
-        on=options.on,
-        runs=options.runs,
-        results=options.results,
-        report=say,
-    )
-    print(json.dumps({"results": str(path)}) if options.json else path)
+        kind, path = "costs", estimate(options.id, options.preset, **common)
+    else:
+        path = run(options.id, options.preset, jobs=options.jobs, on=options.on, runs=options.runs, **common)
+        kind = "results"
+    print(json.dumps({kind: str(path)}) if options.json else path)
 
 
 @dataclasses.dataclass(kw_only=True)
