@@ -27,13 +27,14 @@ _REPORT = {
 def _arms(
     sizes: tuple[int, ...],
     steps: int,
-    stop_when_solved: bool,
     *,
+    records: int,
+    patience: int,
     cells: tuple[str, ...] = tuple(CELLS),
     layer: int = 100,
-    episodes: int = 20_000,
+    episodes: int | None = None,
 ) -> tuple[Arm, ...]:
-    test = {ERROR: Score("accuracy", {"split": "test"}, episodes, min(episodes, 1000), unit="% wrong")}
+    test = {ERROR: Score("accuracy", {"split": "test"}, episodes, unit="% wrong")}
     arms = []
     for size in sizes:
         for name in cells:
@@ -49,7 +50,9 @@ def _arms(
                 embedding_size=layer // 2,
                 input_layer_size=layer,
                 output_layer_size=layer,
-                stop_when_solved=stop_when_solved,
+                log_every=steps // records,
+                patience=patience,
+                validation_episodes=episodes,
             )
             published = f"{errors[size]:g} %; in the report {_REPORT[name][size]:g} %"
             arms.append(Arm(f"{size}-{name}", Training(config, test), published, {ERROR: errors[size]}, str(size)))
@@ -64,21 +67,21 @@ EXPERIMENT = Experiment(
     "0.34; in the report fast weights 3.78, 0 and 0, LSTM 53.3, 3.88 and 1.02, IRNN 71.2, 64.6 and 3.11",
     presets={
         "smoke": Preset(
-            _arms((20,), 20, False, cells=("lstm", "fast-weights"), layer=10, episodes=200),
+            _arms((20,), 20, records=2, patience=2, cells=("lstm", "fast-weights"), layer=10, episodes=200),
             1,
             None,
             "layers of 10 units, 20 updates: shows only that it runs",
         ),
         "laptop": Preset(
-            _arms((20, 50, 100), 20_000, True),
+            _arms((20, 50, 100), 20_000, records=40, patience=10),
             3,
             None,
-            "embeddings of 50 and layers of 100 rectified units around the cell, as in the paper; Adam at 0.001; each "
-            "run ends when solved (training error below 1 %) or after 20,000 updates (a public implementation needs "
-            "about 40,000 at 50 units)",
+            "embeddings of 50 and layers of 100 rectified units around the cell, as in the paper; Adam at 0.001; "
+            "20,000 updates, or until the loss on the validation set has not improved for 5,000; the best model there "
+            "is tested",
         ),
         "paper": Preset(
-            _arms((20, 50, 100), 200_000, False),
+            _arms((20, 50, 100), 200_000, records=200, patience=200),
             3,
             None,
             "as published; the paper states neither its updates nor its learning rate",
