@@ -12,8 +12,11 @@ from .._files import write_atomically
 from .._provenance import in_words
 from ..report.charts import Chart, themed
 from ..report.files import markdown_table, save_chart, save_table
+from ._contract import Experiment
+from ._estimate import as_time
 from ._registry import get_experiment
 from ._results import read_results, result_rows
+from ._runner import chosen_runs
 
 
 def write_report(name: str, results: Path) -> list[Path]:
@@ -30,11 +33,20 @@ def write_report(name: str, results: Path) -> list[Path]:
         rows = (experiment.table or result_rows)(content)
         written += save_table(rows, folder, preset)
         written += save_chart(themed((experiment.draw or default_chart)(content)), folder, preset)
-        write_atomically(folder / f"{preset}.md", _markdown(content, rows, missing))
+        write_atomically(folder / f"{preset}.md", _markdown(content, rows, missing, _cost(experiment, content)))
     return written
 
 
-def _markdown(content: dict[str, Any], rows: list[dict[str, Any]], missing: list[str]) -> str:
+def _cost(experiment: Experiment, content: dict[str, Any]) -> str:
+    """How many of the preset's runs there are, and what one of them costs."""
+    wanted = len(chosen_runs(experiment, content["preset"], None, ()))
+    runs = [result for arm in content["arms"].values() for result in arm["seeds"].values()]
+    seconds = [result["seconds"] for result in runs if "seconds" in result]
+    took = f"; a run took {as_time(min(seconds))} to {as_time(max(seconds))} on this machine" if seconds else ""
+    return f"Runs: {len(runs)} of {wanted}{took}."
+
+
+def _markdown(content: dict[str, Any], rows: list[dict[str, Any]], missing: list[str], cost: str) -> str:
     lines = [
         f"# {content['id']}, preset {content['preset']}",
         "",
@@ -46,7 +58,8 @@ def _markdown(content: dict[str, Any], rows: list[dict[str, Any]], missing: list
         f"![curves]({content['preset']}.svg)",
         "",
         markdown_table(rows),
-        *([f"Not run: {', '.join(missing)}.", ""] if missing else []),
+        f"{cost} Not run: {', '.join(missing)}." if missing else cost,
+        "",
         in_words(content["provenance"]),
     ]
     return "\n".join(lines) + "\n"

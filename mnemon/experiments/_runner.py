@@ -149,13 +149,16 @@ def do(waiting: Waiting, wait: bool = True) -> str:
             return ""
         if read_result(folder) is None:
             use_cores()
+            begun = time.perf_counter()
             try:
                 result = waiting.job.run(waiting.seed, folder)
             except Interrupted:
                 raise
             except MnemonError as error:  # in a form that every process understands
                 raise MnemonError(f"{waiting.name}: {error}") from None
-            write_atomically(folder / RESULT_FILE, json.dumps({**result, "provenance": provenance()}))
+            seconds = round(time.perf_counter() - begun, 1)  # unless the job knows better: it may have been resumed
+            content = {"seconds": seconds, **result, "provenance": provenance()}
+            write_atomically(folder / RESULT_FILE, json.dumps(content))
     return waiting.name
 
 

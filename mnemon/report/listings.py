@@ -104,7 +104,7 @@ def _stored(path: Path) -> list[dict[str, Any]]:
 def _preset(name: str, preset: Preset, results: list[dict[str, Any]], estimate: float | None) -> str:
     """A preset with its size, and its cost: as stated, as the stored results say, as estimated."""
     seconds = [result["seconds"] for result in results if "seconds" in result]
-    taken = f"the {len(seconds)} here took {sum(seconds) / 60:.0f} min in all" if seconds else ""
+    taken = f"the {len(seconds)} here took {as_time(sum(seconds))} in all" if seconds else ""
     about = "" if estimate is None else f"about {as_time(estimate)} for all"
     costs = [preset.cost] if preset.cost else [taken, about]
     return ", ".join(filter(None, [f"{name}: {len(preset.arms)} x {preset.seeds} runs", *costs]))

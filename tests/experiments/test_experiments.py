@@ -109,7 +109,17 @@ def test_an_estimate_times_each_network_once_and_is_listed(tmp_path):
     with pytest.raises(MnemonError, match="holds no results"):  # an estimate is none
         write_report("lr-window", tmp_path)
     with pytest.raises(BadValue, match="only a run tells"):
-        estimate("th-fig-3.3", "smoke", results=tmp_path)
+        estimate("th-fig-3.3", "laptop", results=tmp_path)
+
+
+def test_a_smoke_is_estimated_by_doing_it_and_a_borrowed_run_by_its_owner(tmp_path, monkeypatch):
+    estimate("th-fig-3.5", "smoke", results=tmp_path, report=lambda message: None)
+    assert estimated_seconds("th-fig-3.5", "smoke", tmp_path) is not None
+    monkeypatch.setattr(Training, "estimate", lambda self, folder: 7.0)
+    owner = estimate("gfw-table-1", "laptop", results=tmp_path, report=lambda message: None)
+    assert estimated_seconds("gfw-fig-2", "laptop", tmp_path) == estimated_seconds("gfw-table-1", "laptop", tmp_path)
+    assert estimate("gfw-fig-2", "laptop", results=tmp_path, report=lambda message: None) == owner
+    assert not (tmp_path / "gfw-fig-2").exists()
 
 
 def test_a_long_run_is_estimated_without_being_made(tmp_path, monkeypatch):
