@@ -38,24 +38,17 @@ def _outputs_and_gradients(cell, **options):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "run"),
     [
-        {},
-        {"inner_steps": 3, "decay": 0.9},
-        {"layer_norm": "slow", "rate": 0.01},
-        {"layer_norm": "none", "activation": "tanh", "normalise_start": True},
+        ({}, {"lengths": jnp.array([9, 4, 1, 6]), "reset": jnp.zeros((BATCH, TIME), bool).at[0, 4].set(True)}),
+        ({"inner_steps": 3, "decay": 0.9}, {}),
+        ({"layer_norm": "slow", "rate": 0.01}, {}),
+        ({"layer_norm": "none", "activation": "tanh", "normalise_start": True}, {}),
     ],
+    ids=["lengths and resets", "inner steps", "slow", "none"],
 )
-@pytest.mark.parametrize("run", ["plain", "lengths", "reset"])
 def test_attention_is_the_matrix(options, run):
-    extra = {
-        "plain": {},
-        "lengths": {"lengths": jnp.array([9, 4, 1, 6])},
-        "reset": {"reset": jnp.zeros((BATCH, TIME), bool).at[1, 4].set(True)},
-    }[run]
-    for a, b in zip(
-        *(jax.tree.leaves(_outputs_and_gradients(cell, **extra)) for cell in _pair(**options)), strict=True
-    ):
+    for a, b in zip(*(jax.tree.leaves(_outputs_and_gradients(cell, **run)) for cell in _pair(**options)), strict=True):
         scale = 1.0 + np.max(np.abs(a))
         np.testing.assert_allclose(a / scale, b / scale, atol=1e-5)
 

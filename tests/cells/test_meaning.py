@@ -42,7 +42,7 @@ def test_janet_with_beta_accumulates_more_than_it_forgets():
 
 
 def test_chrono_biases_reach_up_to_the_horizon():
-    cell = LSTM(2, 500, chrono=100, key=jax.random.key(0))
+    cell = LSTM(2, 120, chrono=100, key=jax.random.key(0))
     write, forget, _, _ = np.split(np.asarray(cell.bias), 4)
     np.testing.assert_array_equal(write, -forget)
     assert np.exp(forget).min() >= 1

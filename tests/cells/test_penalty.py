@@ -4,7 +4,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from mnemon.cells import GRU, LSTM, RNN, AbstractCell, Stack, orthogonality_penalty
 from tests.tiny import NAMES, tiny_cell
@@ -12,14 +11,19 @@ from tests.tiny import NAMES, tiny_cell
 _gradient = eqx.filter_jit(eqx.filter_grad(orthogonality_penalty))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_recurrent_matrices_are_square_and_carry_gradients(name):
-    cell = tiny_cell(name)
-    matrices = eqx.filter_eval_shape(lambda: cell.recurrent_matrices())
-    assert all(matrix.shape[0] == matrix.shape[1] for matrix in matrices)
-    if matrices:
-        gradient = _gradient(cell)
-        assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
+def test_recurrent_matrices_are_square_and_carry_gradients():
+    cells = {name: tiny_cell(name) for name in NAMES}
+    matrices = eqx.filter_eval_shape(lambda: {name: cell.recurrent_matrices() for name, cell in cells.items()})
+    for name, of_cell in matrices.items():
+        assert all(matrix.shape[0] == matrix.shape[1] for matrix in of_cell), name
+    gradients = eqx.filter_jit(eqx.filter_grad(lambda cells: sum(map(orthogonality_penalty, cells.values()))))(
+        {name: cell for name, cell in cells.items() if matrices[name]}
+    )
+    for name, gradient in gradients.items():
+        assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient)), name
+        assert any(np.any(leaf) for leaf in jax.tree.leaves(gradient)) or orthogonality_penalty(cells[name]) < 1e-9, (
+            name
+        )
 
 
 def test_one_matrix_for_each_gate():
