@@ -79,8 +79,8 @@ EXPERIMENT = Experiment(
             3,
             None,
             "embeddings of 50 and layers of 100 rectified units around the cell, as in the paper; Adam from 0.001 "
-            "to 0 over 60,000 updates (a public implementation needs about 40,000 at 50 units), or until the loss on the "
-            "validation set has not improved for 20,000; the best model there is tested",
+            "to 0 over 60,000 updates (a public implementation needs about 40,000 at 50 units), or until the loss "
+            "on the validation set has not improved for 20,000; the best model there is tested",
         ),
         "paper": Preset(
             _arms((20, 50, 100), 200_000, records=200, patience=200),
