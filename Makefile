@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint install clean
+.PHONY: demo test tests lint install clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mnemon needs Python 3.11 or later")'
@@ -25,7 +25,11 @@ lint: $(STAMP)
 # Programs that one process has compiled are read by the other.
 CACHE := $(VENV)/compiled-by-tests
 
-test: lint
+# Reading the code and running it go side by side; either can fail it.
+test: $(STAMP)
+	$(MAKE) --no-print-directory --jobs 2 --keep-going lint tests
+
+tests: $(STAMP)
 	rm -rf $(CACHE)
 	MNEMON_TEST_CACHE=$(CURDIR)/$(CACHE) $(BIN)/pytest -n 2 --dist worksteal --durations=25 tests mnemon
 

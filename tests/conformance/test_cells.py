@@ -27,14 +27,14 @@ EVERY_CELL = pytest.mark.parametrize("name", NAMES, scope="module")
 # One cell of each kind of state: vectors, a matrix of slots, links, a matrix of fast weights, rows touched sparsely
 # (statistics of the batch are by block, so bn-lstm is not here).
 _ALL_AT_ONCE = Plan(defer=False, remat=True, segment=3, block=2)
-_EACH_PLAN = (Plan(remat=True), Plan(segment=3), Plan(share=True), _ALL_AT_ONCE)
+_EACH_PLAN = (Plan(defer=False), Plan(remat=True), Plan(segment=3), Plan(share=True), _ALL_AT_ONCE)
 OTHER_PLANS = {
     "lstm": _EACH_PLAN,
     "nru": _EACH_PLAN,
-    "dnc": _EACH_PLAN,
-    "tardis": (_ALL_AT_ONCE,),
-    "gated-fast-weights": (_ALL_AT_ONCE,),
-    "sam": (_ALL_AT_ONCE,),
+    "dnc": (Plan(defer=False), Plan(segment=3), _ALL_AT_ONCE),
+    "tardis": (Plan(defer=False), _ALL_AT_ONCE),
+    "gated-fast-weights": (Plan(defer=False), _ALL_AT_ONCE),
+    "sam": (Plan(defer=False), _ALL_AT_ONCE),
 }
 
 
@@ -114,16 +114,19 @@ def test_state_keeps_its_structure_shape_and_type(name):
 
 @EVERY_CELL
 def test_gradients(name):
-    """Every plan gives the plain scan; padding changes nothing; extreme inputs give no NaN."""
+    """Every plan gives the same; padding changes nothing; extreme inputs give no NaN.
+
+    That the default plan is right for every cell the oracles say; here one cell of each kind is run in all others.
+    """
     cell, inputs = tiny_cell(name), INPUTS
-    plain = _gradient(cell, inputs, Plan(defer=False), LENGTHS)
-    for plan in (Plan(), *OTHER_PLANS.get(name, ())):
-        _close(_gradient(cell, inputs, plan, LENGTHS), plain)
+    usual = _gradient(cell, inputs, Plan(), LENGTHS)
+    for plan in OTHER_PLANS.get(name, ()):
+        _close(_gradient(cell, inputs, plan, LENGTHS), usual)
 
     padded = np.arange(TIME) >= LENGTHS[:, None]
     rubbish = np.where(padded[..., None], np.float32(1e3), inputs)
     value, outputs, (cell_gradient, input_gradient) = _gradient(cell, rubbish, Plan(), LENGTHS)
-    _close((value, outputs, cell_gradient), (plain[0], plain[1], plain[2][0]))
+    _close((value, outputs, cell_gradient), (usual[0], usual[1], usual[2][0]))
     assert np.all(np.asarray(outputs)[padded] == 0)
     assert np.all(np.asarray(input_gradient)[padded] == 0)
 

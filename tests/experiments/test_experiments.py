@@ -3,6 +3,7 @@
 import dataclasses
 import fcntl
 import json
+import os
 import pickle
 import shutil
 import subprocess
@@ -71,8 +72,11 @@ def _run_smoke(name: str, folder: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def shared_runs(tmp_path_factory) -> Path:
-    """Where runs that several experiments show are made once."""
-    return tmp_path_factory.mktemp("smoke")
+    """Where runs that several experiments show are made once, whichever process of the tests makes them."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "smoke"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.mark.usefixtures("synthetic_data")
