@@ -10,6 +10,7 @@ know nothing of it.
 """
 
 import collections
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,9 +20,13 @@ import jax.numpy as jnp
 from jax.extend import core as jex
 from jaxtyping import Array, PyTree
 
+from ._native import NativeScan, ScanGradient, Step, Unsupported
 from ._operations import apply_equation
 
 Body = Callable[[Any, Any, Any], tuple[Any, Any]]
+
+# To compile a shorter loop takes longer than it ever runs.
+_SHORTEST_NATIVE = 4
 
 
 class _Product(NamedTuple):
@@ -33,10 +38,13 @@ class _Product(NamedTuple):
     added_input: int | None  # the scanned input, if any, whose gradient is that of the product
 
 
-def deferred_scan(body: Body, params: PyTree[Array], carry: Any, xs: Any, *, remat: bool = False) -> tuple[Any, Any]:
+def deferred_scan(
+    body: Body, params: PyTree[Array], carry: Any, xs: Any, *, remat: bool = False, native: bool = False
+) -> tuple[Any, Any]:
     """`lax.scan(partial(body, params), carry, xs)` with deferred weight gradients.
 
-    `params` must hold all arrays that depend on trained parameters; it may hold others. Reverse mode only.
+    `params` must hold all arrays that depend on trained parameters; it may hold others. Reverse mode only. A `native`
+    loop is compiled to C where that is possible.
     """
     first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), xs)
     closed, out_shape = jax.make_jaxpr(body, return_shape=True)(params, carry, first)
@@ -61,49 +69,80 @@ def deferred_scan(body: Body, params: PyTree[Array], carry: Any, xs: Any, *, rem
     jax.eval_shape(lambda leaves, carry, x: evaluate(leaves, carry, x, discover), leaves, carry, first)
     length = jax.tree.leaves(xs)[0].shape[0]
 
-    def scan(looped, leaves, carry, xs, taps):
+    def tapped(looped, leaves, carry, x, taps):
+        """A step with taps: next carry, output, and the vectors that were multiplied with parameters."""
         leaves = [looped.get(index, leaf) for index, leaf in enumerate(leaves)]
+        remaining, vectors = iter(taps), []
 
-        def step(carry, x_and_taps):
-            x, taps = x_and_taps
-            remaining, vectors = iter(taps), []
+        def on_product(spec: _Product, vector: Array, product: Array) -> Array:
+            vectors.append(vector)
+            return product + next(remaining) if spec.added_input is None else product
 
-            def on_product(spec: _Product, vector: Array, product: Array) -> Array:
-                vectors.append(vector)
-                return product + next(remaining) if spec.added_input is None else product
+        carry, y = evaluate(leaves, carry, x, on_product)
+        return carry, (y, vectors)
 
-            carry, y = evaluate(leaves, carry, x, on_product)
-            return carry, (y, vectors)
+    def looped_of(leaves) -> dict[int, Array]:
+        """Only parameters that the loop uses otherwise than in products get a gradient from the loop itself."""
+        return {index: leaf for index, leaf in enumerate(leaves) if index in plain_uses}
 
-        step = jax.checkpoint(step, prevent_cse=False) if remat else step
-        carry, (ys, vectors) = jax.lax.scan(step, carry, (xs, taps))
-        return (carry, ys), vectors
+    def plain(leaves, carry, x):
+        return body(jax.tree.unflatten(params_tree, leaves), carry, x)
+
+    step = Step(plain, tapped, looped_of, tap_shapes)
+    loop = _XLAScan(step, remat)
+    if native and length >= _SHORTEST_NATIVE:
+        with contextlib.suppress(Unsupported):
+            loop = NativeScan(step, leaves, carry, first, remat=remat)
 
     @jax.custom_vjp
     def run(leaves, carry, xs):
-        return jax.lax.scan(lambda c, x: body(jax.tree.unflatten(params_tree, leaves), c, x), carry, xs)
+        return loop.run(leaves, carry, xs)
 
     def forward(leaves, carry, xs):
-        taps = [jnp.zeros((length, *shape.shape), shape.dtype) for shape in tap_shapes]
-        # Only parameters that the loop uses otherwise than in products get a gradient from the loop itself.
-        looped = {index: leaf for index, leaf in enumerate(leaves) if index in plain_uses}
-        outputs, pullback, vectors = jax.vjp(
-            lambda looped, carry, xs, taps: scan(looped, leaves, carry, xs, taps), looped, carry, xs, taps, has_aux=True
-        )
-        return outputs, (pullback, vectors, leaves)
+        outputs, saved = loop.forward(leaves, carry, xs)
+        return outputs, (saved, leaves, xs)
 
     def backward(residuals, cotangents):
-        pullback, vectors, leaves = residuals
-        leaf_cts, carry_ct, xs_ct, tap_cts = pullback(cotangents)
-        input_cts, remaining = jax.tree.leaves(xs_ct), iter(tap_cts)
-        for spec, vector in zip(specs, vectors, strict=True):
+        saved, leaves, xs = residuals
+        gradient = loop.backward(saved, leaves, xs, cotangents)
+        input_cts, remaining, leaf_cts = jax.tree.leaves(gradient.xs), iter(gradient.taps), dict(gradient.looped)
+        for spec, vector in zip(specs, gradient.vectors, strict=True):
             delta = next(remaining) if spec.added_input is None else input_cts[spec.added_input]
-            gradient = _weight_gradient(spec, vector, delta, leaves[spec.leaf])
-            leaf_cts[spec.leaf] = leaf_cts[spec.leaf] + gradient if spec.leaf in leaf_cts else gradient
-        return [leaf_cts.get(index) for index in range(len(leaves))], carry_ct, xs_ct
+            weights = _weight_gradient(spec, vector, delta, leaves[spec.leaf])
+            leaf_cts[spec.leaf] = leaf_cts[spec.leaf] + weights if spec.leaf in leaf_cts else weights
+        return [leaf_cts.get(index) for index in range(len(leaves))], gradient.carry, gradient.xs
 
     run.defvjp(forward, backward)
     return run(leaves, carry, xs)
+
+
+class _XLAScan:
+    """A loop with taps as XLA runs it."""
+
+    def __init__(self, step: Step, remat: bool):
+        self.step, self.remat = step, remat
+
+    def run(self, leaves: list[Array], carry: Any, xs: Any) -> tuple[Any, Any]:
+        return jax.lax.scan(lambda c, x: self.step.plain(leaves, c, x), carry, xs)
+
+    def forward(self, leaves: list[Array], carry: Any, xs: Any) -> tuple[tuple[Any, Any], Any]:
+        length = jax.tree.leaves(xs)[0].shape[0]
+        taps = [jnp.zeros((length, *shape.shape), shape.dtype) for shape in self.step.taps]
+
+        def scan(looped, carry, xs, taps):
+            def step(carry, x_and_taps):
+                return self.step.tapped(looped, leaves, carry, *x_and_taps)
+
+            step = jax.checkpoint(step, prevent_cse=False) if self.remat else step
+            carry, (ys, vectors) = jax.lax.scan(step, carry, (xs, taps))
+            return (carry, ys), vectors
+
+        outputs, *saved = jax.vjp(scan, self.step.looped_of(leaves), carry, xs, taps, has_aux=True)
+        return outputs, saved
+
+    def backward(self, saved: Any, leaves: list[Array], xs: Any, cotangents: Any) -> ScanGradient:
+        pullback, vectors = saved
+        return ScanGradient(*pullback(cotangents), vectors)
 
 
 def _evaluate(jaxpr, consts, args, leaf_count: int, input_count: int, on_product, plain_uses: set[int]) -> list:

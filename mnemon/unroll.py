@@ -51,6 +51,7 @@ class Plan:
     segment: int | None = None
     block: int | None = None
     share: bool = False
+    native: bool = False
 
 
 # Above this many bytes kept for the backward pass the loop keeps one state for each sqrt(T) steps.
@@ -295,7 +296,7 @@ def _run(cell, observe, truncate, plan: Plan, precision: Precision, state, steps
         steps = steps._replace(inputs=drives(steps.inputs))
         step = with_precision(body, precision)
         if plan.defer:
-            return deferred_scan(step, params, state, steps, remat=plan.remat)
+            return deferred_scan(step, params, state, steps, remat=plan.remat, native=plan.native)
         step = jax.checkpoint(step, prevent_cse=False) if plan.remat else step
         return jax.lax.scan(lambda s, x: step(params, s, x), state, steps)
 

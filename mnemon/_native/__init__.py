@@ -1,0 +1,14 @@
+"""Loops over time compiled to C.
+
+XLA runs the body of a loop as a sequence of operations, each of which costs about a microsecond on a CPU however small it
+is, and multiplies few rows with a matrix far below the rate of the machine. Here the traced body of a loop, forwards or
+backwards, becomes C source in which pointwise operations share loops, values stay in cache, and matrices that are the
+same in all steps are packed once; the C compiler of the machine makes a function of it that XLA calls. It is made from
+the traced body, so cells know nothing of it. A body with an operation that is not known here is left to XLA.
+"""
+
+from ._build import usable
+from ._loop import NativeLoop, Unsupported
+from ._scan import NativeScan, ScanGradient, Step
+
+__all__ = ["NativeLoop", "NativeScan", "ScanGradient", "Step", "Unsupported", "usable"]

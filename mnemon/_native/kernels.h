@@ -1,0 +1,185 @@
+/* What loops compiled to C are made of: functions that compilers vectorise, and a matrix product. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+#define KERNEL static __attribute__((noinline))
+
+INLINE float bits_to_float(int32_t i) { union { int32_t i; float f; } u = {.i = i}; return u.f; }
+INLINE int32_t float_to_bits(float f) { union { int32_t i; float f; } u = {.f = f}; return u.i; }
+
+/* exp(x) = 2^n exp(r), |r| <= log(2) / 2; the power of two in two factors, so that it can reach both ends. */
+INLINE float fast_exp(float x) {
+  float y = x > 89.0f ? 89.0f : x;
+  y = y < -87.5f ? -87.5f : y;
+  float n = __builtin_rintf(y * 1.44269504088896341f);
+  float r = y - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  int32_t k = (int32_t)n, half = k >> 1;
+  float e = p * bits_to_float((half + 127) << 23) * bits_to_float((k - half + 127) << 23);
+  return x < -87.3f ? 0.0f : e;
+}
+
+INLINE float fast_sigmoid(float x) { return 1.0f / (1.0f + fast_exp(-x)); }
+
+/* A polynomial near zero, where 1 - 2 / (exp(2x) + 1) would cancel. */
+INLINE float fast_tanh(float x) {
+  float a = __builtin_fabsf(x), z = x * x;
+  float p = -5.70498872745e-3f;
+  p = p * z + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  p = p * z * x + x;
+  float far = 1.0f - 2.0f / (fast_exp(a + a) + 1.0f);
+  far = x < 0.0f ? -far : far;
+  return a < 0.625f ? p : far;
+}
+
+/* x = 2^n m with m in [sqrt(1/2), sqrt(2)); the logarithm of m by a polynomial. */
+INLINE float fast_log(float x) {
+  float safe = x < 1.17549435e-38f ? 1.17549435e-38f : x;
+  int32_t bits = float_to_bits(safe);
+  float n = (float)((bits >> 23) - 126);
+  float m = bits_to_float((bits & 0x007fffff) | 0x3f000000);
+  int low = m < 0.707106781186547524f;
+  n = low ? n - 1.0f : n;
+  m = low ? m + m - 1.0f : m - 1.0f;
+  float z = m * m;
+  float p = 7.0376836292e-2f;
+  p = p * m - 1.1514610310e-1f;
+  p = p * m + 1.1676998740e-1f;
+  p = p * m - 1.2420140846e-1f;
+  p = p * m + 1.4249322787e-1f;
+  p = p * m - 1.6668057665e-1f;
+  p = p * m + 2.0000714765e-1f;
+  p = p * m - 2.4999993993e-1f;
+  p = p * m + 3.3333331174e-1f;
+  float y = p * m * z + n * -2.12194440e-4f - 0.5f * z;
+  y = m + y + n * 0.693359375f;
+  y = x < 1.17549435e-38f ? -__builtin_inff() : y; /* as if subnormal numbers were zero */
+  y = x > 3.402823466e38f ? x : y;
+  return x < 0.0f || x != x ? __builtin_nanf("") : y;
+}
+
+INLINE float fast_log1p(float x) {
+  float u = 1.0f + x;
+  float y = fast_log(u) + (x - (u - 1.0f)) / u;
+  return u == 1.0f || x > 3.402823466e38f ? x : y;
+}
+
+INLINE float fast_pow(float x, float y) {
+  float e = fast_exp(y * fast_log(x));
+  e = x == 0.0f ? (y > 0.0f ? 0.0f : __builtin_inff()) : e;
+  return y == 0.0f ? 1.0f : e;
+}
+
+INLINE float sign_of(float x) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x); }
+
+/* C[m, n] = A[m, k] B[k, n]. B is packed in panels of NR columns, so that a tile of C stays in registers. */
+#if defined(__AVX512F__)
+#define VL 16
+#define MR 12
+#elif defined(__AVX2__)
+#define VL 8
+#define MR 6
+#else
+#define VL 4
+#define MR 4
+#endif
+#define NR (2 * VL)
+typedef float vector __attribute__((vector_size(VL * 4), aligned(4), may_alias));
+
+#define TILE(ROWS, VECTORS)                                                                                     \
+  static void tile_##ROWS##_##VECTORS(const float *restrict a, long lda, const float *restrict b,               \
+                                      float *restrict c, long ldc, long k, long columns) {                      \
+    vector sums[ROWS][VECTORS];                                                                                 \
+    for (int r = 0; r < ROWS; r++)                                                                              \
+      for (int v = 0; v < VECTORS; v++) sums[r][v] = (vector){0};                                               \
+    for (long i = 0; i < k; i++, b += VECTORS * VL) {                                                           \
+      vector row[VECTORS];                                                                                      \
+      for (int v = 0; v < VECTORS; v++) row[v] = *(const vector *)(b + v * VL);                                 \
+      for (int r = 0; r < ROWS; r++)                                                                            \
+        for (int v = 0; v < VECTORS; v++) sums[r][v] += a[r * lda + i] * row[v];                                \
+    }                                                                                                           \
+    if (columns == VECTORS * VL) {                                                                              \
+      for (int r = 0; r < ROWS; r++)                                                                            \
+        for (int v = 0; v < VECTORS; v++) *(vector *)(c + r * ldc + v * VL) = sums[r][v];                       \
+    } else {                                                                                                    \
+      for (int r = 0; r < ROWS; r++) {                                                                          \
+        float whole[VECTORS * VL];                                                                              \
+        for (int v = 0; v < VECTORS; v++) *(vector *)(whole + v * VL) = sums[r][v];                             \
+        for (long j = 0; j < columns; j++) c[r * ldc + j] = whole[j];                                           \
+      }                                                                                                         \
+    }                                                                                                           \
+  }
+#define TILES(ROWS) TILE(ROWS, 1) TILE(ROWS, 2)
+TILES(1) TILES(2) TILES(3) TILES(4)
+#if MR > 4
+TILES(5) TILES(6)
+#endif
+#if MR > 6
+TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
+#endif
+typedef void tile(const float *restrict, long, const float *restrict, float *restrict, long, long, long);
+#define PAIR(ROWS) {tile_##ROWS##_1, tile_##ROWS##_2}
+static tile *const tiles[MR + 1][2] = {{0, 0}, PAIR(1), PAIR(2), PAIR(3), PAIR(4),
+#if MR > 4
+                                       PAIR(5), PAIR(6),
+#endif
+#if MR > 6
+                                       PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12),
+#endif
+};
+
+INLINE long packed_size(long k, long n) { return k * (n / NR * NR + (n % NR > VL ? NR : n % NR ? VL : 0)); }
+
+/* The panels of B[i, j] = b[i * row + j * column]. */
+static void pack(const float *b, long row, long column, long k, long n, float *packed) {
+  for (long first = 0; first < n; first += NR) {
+    long columns = n - first < NR ? n - first : NR, width = columns > VL ? NR : VL;
+    for (long i = 0; i < k; i++)
+      for (long j = 0; j < width; j++) *packed++ = j < columns ? b[i * row + (first + j) * column] : 0.0f;
+  }
+}
+
+static void product(const float *a, long lda, const float *packed, float *c, long ldc, long m, long k, long n) {
+  long blocks = (m + MR - 1) / MR;
+  for (long first = 0; first < n; first += NR) {
+    long columns = n - first < NR ? n - first : NR, vectors = columns > VL ? 2 : 1;
+    for (long block = 0, row = 0; block < blocks; block++) {
+      long rows = (m - row + blocks - block - 1) / (blocks - block);
+      tiles[rows][vectors - 1](a + row * lda, lda, packed, c + row * ldc + first, ldc, k, columns);
+      row += rows;
+    }
+    packed += k * vectors * VL;
+  }
+}
+
+/* XLA's interface for foreign functions, as far as it is needed here; see xla/ffi/api/c_api.h. */
+#include "xla/ffi/api/c_api.h"
+
+static void run(void *const *in, void *const *out);
+
+XLA_FFI_Error *loop(XLA_FFI_CallFrame *frame) {
+  for (XLA_FFI_Extension_Base *e = frame->extension_start; e; e = e->next)
+    if (e->type == XLA_FFI_Extension_Metadata) {
+      XLA_FFI_Metadata *metadata = ((XLA_FFI_Metadata_Extension *)e)->metadata;
+      metadata->api_version.major_version = XLA_FFI_API_MAJOR;
+      metadata->api_version.minor_version = XLA_FFI_API_MINOR;
+      return 0;
+    }
+  void *in[frame->args.size + 1], *out[frame->rets.size + 1];
+  for (long i = 0; i < frame->args.size; i++) in[i] = ((XLA_FFI_Buffer *)frame->args.args[i])->data;
+  for (long i = 0; i < frame->rets.size; i++) out[i] = ((XLA_FFI_Buffer *)frame->rets.rets[i])->data;
+  run(in, out);
+  return 0;
+}
