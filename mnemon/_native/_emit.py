@@ -50,7 +50,7 @@ _POINTWISE = {
     "is_finite": "",
 }
 _ONLY_FLOAT = {"abs", "sign", "exp", "log", "log1p", "tanh", "logistic", "sqrt", "rsqrt", "floor", "pow", "is_finite"}
-_VIEWS = {"broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "split", "rev"}
+_VIEWS = {"broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "split", "unstack", "rev"}
 _REDUCTIONS = {
     "reduce_sum": ("0", "{0} + {1}", "+"),
     "reduce_max": ("-__builtin_inff()", "{0} > {1} ? {0} : {1}", "max"),
@@ -59,13 +59,13 @@ _REDUCTIONS = {
     "reduce_and": ("1", "{0} & {1}", "&"),
 }
 _CUMULATIVE = {"cumsum": "{0} + {1}", "cumprod": "{0} * {1}", "cummax": "{0} > {1} ? {0} : {1}"}
-_OTHERS = {"dot_general", "concatenate", "pad", "argmax", "argmin"}
+_OTHERS = {"dot_general", "concatenate", "stack", "pad", "argmax", "argmin"}
 
 
 def supported(op: Op) -> bool:
     """Whether this operation can be in a loop in C."""
     values = (*op.inputs, *op.outputs)
-    if any(str(value.dtype) not in C_TYPES for value in values) or any(value.size == 0 for value in values):
+    if any(str(value.dtype) not in C_TYPES for value in values):
         return False
     of_floats = all(str(value.dtype) == "float32" for value in op.inputs)
     if op.name in _ONLY_FLOAT | {"dot_general", "reduce_max", "reduce_min", "argmax", "argmin"} | set(_CUMULATIVE):
@@ -73,7 +73,7 @@ def supported(op: Op) -> bool:
     if op.name == "select_n":
         return len(op.inputs) == 3 and str(op.inputs[0].dtype) == "bool"
     if op.name == "pad":
-        return all(low >= 0 and high >= 0 and inner == 0 for low, high, inner in op.params["padding_config"])
+        return all(inner == 0 for _, _, inner in op.params["padding_config"])
     if op.name == "not":
         return str(op.inputs[0].dtype) == "bool"
     if op.name == "reshape":
@@ -162,7 +162,7 @@ class _Emitter:
         if op.name in _VIEWS:
             views = self._view(op)
             if views is not None:
-                self.views |= dict(zip(op.outputs, views, strict=True))
+                self.views |= {v: view for v, view in zip(op.outputs, views, strict=True) if v.constant is None}
                 return
         pointwise = op.name in _POINTWISE
         earliest = 0
@@ -234,8 +234,9 @@ class _Emitter:
             return self._views(source, [(out, tuple(-s if d in turned else s for d, s in enumerate(strides)), start)])
         axis, parts = params["axis"], []
         for output in op.outputs:
-            parts.append((output.shape, strides, offset))
-            offset += output.shape[axis] * strides[axis]
+            whole = op.name == "split"
+            parts.append((output.shape, strides if whole else strides[:axis] + strides[axis + 1 :], offset))
+            offset += (output.shape[axis] if whole else 1) * strides[axis]
         return self._views(source, parts)
 
     def _views(self, source: View, parts: list[tuple]) -> list[View]:
@@ -359,6 +360,8 @@ class _Emitter:
             self._product(index, op)
         elif op.name == "concatenate":
             self._concatenate(index, op)
+        elif op.name == "stack":
+            self._stack(index, op)
         elif op.name == "pad":
             self._pad(index, op)
         elif op.name in ("argmax", "argmin"):
@@ -487,28 +490,43 @@ class _Emitter:
             self._fill(index, value, part)
             first += value.shape[axis]
 
+    def _stack(self, index: int, op: Op) -> None:
+        out, axis = self.views[op.outputs[0]], op.params["axis"]
+        strides = out.strides[:axis] + out.strides[axis + 1 :]
+        for n, value in enumerate(op.inputs):
+            self._fill(index, value, View(out.root, value.shape, strides, out.offset + n * out.strides[axis]))
+
     def _pad(self, index: int, op: Op) -> None:
         (value, filler), out = op.inputs, self.views[op.outputs[0]]
-        self._fill(index, filler, out)
         config = op.params["padding_config"]
-        start = sum(low * stride for (low, _, _), stride in zip(config, out.strides, strict=True))
-        self._fill(index, value, View(out.root, value.shape, out.strides, start))
+        if any(low > 0 or high > 0 for low, high, _ in config):
+            self._fill(index, filler, out)
+        # Negative padding takes entries away.
+        kept = tuple(n + min(low, 0) + min(high, 0) for n, (low, high, _) in zip(value.shape, config, strict=True))
+        start = sum(max(low, 0) * stride for (low, _, _), stride in zip(config, out.strides, strict=True))
+        target = View(out.root, kept, out.strides, start)
+        if value.constant is not None:
+            self._fill(index, dataclasses.replace(value, shape=kept), target)
+            return
+        view = self._reading(value)
+        first = view.offset + sum(max(-low, 0) * stride for (low, _, _), stride in zip(config, view.strides, strict=True))
+        self._fill_from(index, View(view.root, kept, view.strides, first), target)
 
     def _fill(self, index: int, value: Value, target: View) -> None:
         """Write a value, or a single one everywhere, to part of an array."""
-        if value.constant is not None:
-            parameters, arguments, pointer = self._parameters([], [target])
-            dims, (stride,) = _merged(target.shape, [target.strides])
-            body = [f"{pointer[target.root]}[{_index(stride, target.offset)}] = {_literal(value)};"]
-        else:
-            view = self._reading(value)
-            source = _spread(view, target.shape)
-            parameters, arguments, pointer = self._parameters([view], [target])
-            dims, (read, write) = _merged(target.shape, [source, target.strides])
-            body = [
-                f"{pointer[target.root]}[{_index(write, target.offset)}] = "
-                f"{pointer[view.root]}[{_index(read, view.offset)}];"
-            ]
+        if value.constant is None:
+            self._fill_from(index, self._reading(value), target)
+            return
+        parameters, arguments, pointer = self._parameters([], [target])
+        dims, (stride,) = _merged(target.shape, [target.strides])
+        body = [f"{pointer[target.root]}[{_index(stride, target.offset)}] = {_literal(value)};"]
+        self._function(index, parameters, arguments, _nest(dims, body, simd=True))
+
+    def _fill_from(self, index: int, view: View, target: View) -> None:
+        parameters, arguments, pointer = self._parameters([view], [target])
+        dims, (read, write) = _merged(target.shape, [_spread(view, target.shape), target.strides])
+        place, source = _index(write, target.offset), _index(read, view.offset)
+        body = [f"{pointer[target.root]}[{place}] = {pointer[view.root]}[{source}];"]
         self._function(index, parameters, arguments, _nest(dims, body, simd=True))
 
     def _copy_view(self, index: int, view: View, op: Op) -> str:

@@ -120,8 +120,11 @@ def _array(graph: Graph, array: Any) -> Value:
 
 def _simplify(name: str, eqn, operands: tuple[Value, ...]) -> Value | None:
     """What the operation gives, if that is one of its operands or a known number."""
-    shape, dtype = tuple(eqn.outvars[0].aval.shape), eqn.outvars[0].aval.dtype
-    one = operands[0]
+    if not operands:
+        return None
+    if name == "concatenate" and sum(value.size > 0 for value in operands) == 1:
+        return next(value for value in operands if value.size > 0)
+    shape, dtype, one = tuple(eqn.outvars[0].aval.shape), eqn.outvars[0].aval.dtype, operands[0]
     if name in ("broadcast_in_dim", "reshape", "squeeze", "transpose", "slice", "rev") and one.constant is not None:
         return Value(shape, dtype, one.constant)
     if name in ("reshape", "broadcast_in_dim", "transpose", "squeeze", "convert_element_type", "expand_dims"):
@@ -146,6 +149,9 @@ def _append(graph: Graph, jaxpr, eqn, operands: tuple[Value, ...], seen: dict) -
         return seen[key]
     level = max((v.level for v in operands), default=FIXED)
     outputs = [Value(tuple(var.aval.shape), var.aval.dtype, level=level) for var in eqn.outvars]
+    for value in outputs:
+        if value.size == 0:  # whatever its entries are
+            value.constant, value.level = 0, FIXED
     graph.ops.append(Op(eqn.primitive.name, eqn.params, operands, tuple(outputs), (jaxpr, eqn)))
     seen[key] = outputs
     return outputs

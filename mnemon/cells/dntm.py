@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._errors import require
@@ -201,7 +202,7 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
     def _read(self, state: DNTMState, drive: DNTMDrive, soft: Bool[Array, ""], key: Key) -> DNTMState:
         head = drive.read_head + state.hidden @ self.read_head_weights
         state, weights, average = self._address(state, head, state.read_average, soft, key)
-        read = weights.at[NOP].set(0.0) @ self._memory(state)
+        read = _but_nop(weights) @ self._memory(state)
         return state._replace(read=read, read_weights=weights, read_average=average)
 
     def _write(self, state: DNTMState, drive: DNTMDrive, soft: Bool[Array, ""], key: Key) -> DNTMState:
@@ -210,7 +211,7 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
         head, alpha, erase, candidate = jnp.split(outputs, list(ends))
         state, weights, average = self._address(state, head, state.write_average, soft, key)
         candidate = ACTIVATIONS[self.candidate](candidate + jax.nn.sigmoid(alpha) * drive.candidate)
-        written = weights.at[NOP].set(0.0)[None]
+        written = _but_nop(weights)[None]
         content = erase_and_add(state.content, written, jax.nn.sigmoid(erase)[None], candidate[None])
         return state._replace(content=content, write_weights=weights, write_average=average)
 
@@ -239,3 +240,8 @@ class DNTM(AbstractCell[DNTMState, DNTMDrive]):
             entropy=state.entropy + choice.entropy,
         )
         return state, choice.weights, average
+
+
+def _but_nop(weights: Float[Array, " cells"]) -> Float[Array, " cells"]:
+    """Weights whose cell for doing nothing does nothing."""
+    return jnp.where(np.arange(weights.size) == NOP, 0.0, weights)

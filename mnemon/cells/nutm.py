@@ -137,8 +137,9 @@ class NUTM(AbstractCell[NUTMState, Array]):
         weights = self._program_weights(controller.output)
         # What each program would do, and which head each of its orders is for.
         orders = self.values(controller.output).reshape(weights.shape[1], -1)
-        head = np.repeat(np.arange(len(weights)), self.core.units)
-        core, output = self.core.access(state.core, controller, jnp.sum(weights.T[:, head] * orders, axis=0))
+        shares = [jnp.broadcast_to(w, (size, w.size)) for w, size in zip(weights, self.core.units, strict=True)]
+        interface = jnp.sum(jnp.concatenate(shares).T * orders, axis=0)
+        core, output = self.core.access(state.core, controller, interface)
         return NUTMState(core, weights), output
 
     def _program_weights(self, controller: Float[Array, " controller"]) -> Float[Array, "heads programs"]:
