@@ -26,7 +26,7 @@ from ._operations import apply_equation
 Body = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 # To compile a shorter loop takes longer than it ever runs.
-_SHORTEST_NATIVE = 4
+SHORTEST_NATIVE = 4
 
 
 class _Product(NamedTuple):
@@ -90,7 +90,7 @@ def deferred_scan(
 
     step = Step(plain, tapped, looped_of, tap_shapes)
     loop = _XLAScan(step, remat)
-    if native and length >= _SHORTEST_NATIVE:
+    if native and length >= SHORTEST_NATIVE:
         with contextlib.suppress(Unsupported):
             loop = NativeScan(step, leaves, carry, first, remat=remat)
 

@@ -13,8 +13,9 @@ from jax.extend import core as jex
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ._cores import SHARES_AXIS, free_cores, shares
-from ._deferred import deferred_scan
+from ._deferred import SHORTEST_NATIVE, deferred_scan
 from ._errors import require
+from ._native import native_is_possible, usable
 from ._mixed import Precision, with_precision
 from ._operations import product_operations
 from .cells._contract import BATCH_AXIS, AbstractCell, Key
@@ -44,6 +45,8 @@ class Plan:
       Each block is computed again in the backward pass, so training memory is that of one block.
     - `share`: share the batch among all of JAX's devices, which run at the same time and meet once, to add up the
       gradients. See [`use_cores`][mnemon.use_cores]. In training, cells with batch statistics take them over a share.
+    - `native`: compile the loop to C, on a CPU with a C compiler, where all its operations are known there and `defer` is
+      set; see `docs/engine.md`. It has no second derivative.
     """
 
     defer: bool = True
@@ -78,10 +81,9 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
     # Computing a step again needs its state: nothing is gained where a step keeps less than that (sparse access).
     remat = step.state < step.kept and step.operations < _REMAT_BELOW_OPERATIONS_PER_BYTE * step.kept
     fitting = _BLOCK_BYTES // max(step.state, 1)
-    in_blocks = (
-        remat and not step.has_statistics and batch * step.state > _BLOCK_ABOVE_BYTES and fitting >= _LEAST_BLOCK
-    )
-    block = fitting if in_blocks else None
+    native = step.has_native_loop and time >= SHORTEST_NATIVE and usable()
+    large = batch * step.state > _BLOCK_ABOVE_BYTES and fitting >= _LEAST_BLOCK
+    block = fitting if remat and large and not step.has_statistics and not native else None
     kept = (block or batch) * time * (step.state if remat else step.kept)
     cores = free_cores()
     worth = batch * time * step.kept > _SHARE_ABOVE_BYTES and batch >= _LEAST_SHARE * cores
@@ -90,6 +92,7 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
         block=block,
         segment=math.ceil(math.sqrt(time)) if kept > _SEGMENT_ABOVE_BYTES else None,
         share=cores > 1 and worth and not step.has_statistics,
+        native=native,
     )
 
 
@@ -100,6 +103,7 @@ class _Step(NamedTuple):
     kept: int  # bytes kept for the backward pass, beside the parameters
     operations: int  # of its matrix products
     has_statistics: bool  # whether examples see each other
+    has_native_loop: bool  # whether all its operations are known in C
 
 
 @functools.lru_cache
@@ -130,6 +134,7 @@ def _measure_step(leaves: tuple, structure: Any) -> _Step:
         kept=_bytes([var.aval for var in variables]),
         operations=product_operations(step, dynamic, state, drive),
         has_statistics=bool(jax.tree.leaves(jax.eval_shape(statistics, dynamic, state))),
+        has_native_loop=native_is_possible(step, dynamic, state, drive),
     )
 
 

@@ -9,6 +9,6 @@ the traced body, so cells know nothing of it. A body with an operation that is n
 
 from ._build import usable
 from ._loop import NativeLoop, Unsupported
-from ._scan import NativeScan, ScanGradient, Step
+from ._scan import NativeScan, ScanGradient, Step, native_is_possible
 
-__all__ = ["NativeLoop", "NativeScan", "ScanGradient", "Step", "Unsupported", "usable"]
+__all__ = ["NativeLoop", "NativeScan", "ScanGradient", "Step", "Unsupported", "native_is_possible", "usable"]

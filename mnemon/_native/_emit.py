@@ -509,7 +509,9 @@ class _Emitter:
             self._fill(index, dataclasses.replace(value, shape=kept), target)
             return
         view = self._reading(value)
-        first = view.offset + sum(max(-low, 0) * stride for (low, _, _), stride in zip(config, view.strides, strict=True))
+        first = view.offset + sum(
+            max(-low, 0) * stride for (low, _, _), stride in zip(config, view.strides, strict=True)
+        )
         self._fill_from(index, View(view.root, kept, view.strides, first), target)
 
     def _fill(self, index: int, value: Value, target: View) -> None:

@@ -68,7 +68,7 @@ _CALLS = {
     "custom_vjp_call": "call_jaxpr",
     "custom_vjp_call_jaxpr": "fun_jaxpr",
 }
-_SAME = {"copy", "copy_p", "stop_gradient", "optimization_barrier", "pvary"}
+_SAME = {"copy", "copy_p", "stop_gradient", "optimization_barrier", "pvary", "reshard"}
 
 
 def flatten(closed: jex.ClosedJaxpr, levels: Sequence[int]) -> Graph:

@@ -72,7 +72,9 @@ class NativeLoop:
         )
         results = [jax.ShapeDtypeStruct(value.shape, value.dtype) for value in self.carried]
         results += [jax.ShapeDtypeStruct((length, *value.shape), value.dtype) for value in made]
-        arguments = [known[v] for v in loop.fixed] + [given[v] for v in loop.carried] + [by_step[v] for v in loop.stepped]
+        arguments = (
+            [known[v] for v in loop.fixed] + [given[v] for v in loop.carried] + [by_step[v] for v in loop.stepped]
+        )
         call = jax.ffi.ffi_call(register(emit(loop)), results, vmap_method="sequential")
         outputs = list(call(*arguments))
         found = dict(zip(made, outputs[count:], strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ._graph import BY_STEP, CARRIED, FIXED
-from ._loop import NativeLoop
+from ._loop import NativeLoop, Unsupported
 
 
 class Step(NamedTuple):
@@ -54,7 +54,14 @@ class NativeScan:
         levels = jax.tree.unflatten(self._kept_tree, levels)[2]
         sums = jax.eval_shape(step.looped_of, leaves)
         carry_ct, y_ct = eqx.filter((carry, y), _is_float)
-        gradients = [(leaves, FIXED), (carry_ct, CARRIED), (sums, CARRIED), (kept[2], levels), (x, BY_STEP), (y_ct, BY_STEP)]
+        gradients = [
+            (leaves, FIXED),
+            (carry_ct, CARRIED),
+            (sums, CARRIED),
+            (kept[2], levels),
+            (x, BY_STEP),
+            (y_ct, BY_STEP),
+        ]
         self._backward, backward_shape = _trace(self._backward_step, gradients)
         self._backward_tree = jax.tree.structure(backward_shape)
 
@@ -111,6 +118,24 @@ class NativeScan:
         whole = [_repeated(array, xs) if fixed else array for array, fixed in zip(stacked, same, strict=True)]
         (carry_floats, sums), (x_floats, taps, again) = jax.tree.unflatten(self._backward_tree, [*carried, *whole])
         return ScanGradient(sums, _filled(carry_floats, carry_ct), _filled(x_floats, xs), taps, again or vectors)
+
+
+def native_is_possible(body: Callable, leaves: Any, carry: Any, x: Any) -> bool:
+    """Whether a loop with this body (leaves, carry, x) -> carry, y could be a `NativeScan`."""
+    flat, structure = jax.tree.flatten(leaves)
+
+    def plain(flat, carry, x):
+        return body(jax.tree.unflatten(structure, flat), carry, x)
+
+    def tapped(looped, flat, carry, x, taps):
+        after, y = plain([looped[index] for index in range(len(flat))], carry, x)
+        return after, (y, [])
+
+    try:
+        NativeScan(Step(plain, tapped, lambda flat: dict(enumerate(flat)), []), flat, carry, x, remat=False)
+    except Unsupported:
+        return False
+    return True
 
 
 def _trace(function: Callable, inputs: list[tuple[Any, Any]]) -> tuple[NativeLoop, Any]:

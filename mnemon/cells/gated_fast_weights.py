@@ -1,5 +1,6 @@
 """Gated fast weights (Schlag & Schmidhuber 2017)."""
 
+import math
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -9,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._errors import require
 from ._contract import AbstractCell, Key
-from ._init import glorot_normal, standardise
+from ._init import standardise
 
 
 class GatedFastState(NamedTuple):
@@ -45,7 +46,10 @@ class GatedFastWeights(AbstractCell[GatedFastState, GatedFastDrive]):
     **Notes.** The constant input 1 of the fast layers is not printed, but the paper's S^(2) width of 394 and its 46,234
     parameters need it (`fast_bias`); its count of 3,880 time-varying variables leaves the 80 fast biases out.
     LN has no gain and shift, for the same reason. The fast matrices and states start at zero. Without the gate
-    (`gate=False`) F_{t+1} = F_t + H_t. `layer_norm` has the four placements the paper tried.
+    (`gate=False`) F_{t+1} = F_t + H_t. `layer_norm` has the four placements the paper tried. The paper states neither
+    its initial weights (here normal, of variance one over the number of inputs) nor what LN adds to the variance, and
+    training depends on both: with 1e-5 the fast layers are unsteady while their matrices are small, see
+    `docs/findings.md`.
 
     >>> import jax
     >>> cell = GatedFastWeights(15, 40, slow_layer_size=100, key=jax.random.key(0))
@@ -106,10 +110,10 @@ class GatedFastWeights(AbstractCell[GatedFastState, GatedFastDrive]):
         self.gate, self.fast_bias, self.layer_norm, self.eps = gate, fast_bias, layer_norm, eps
         first_key, update_key = jax.random.split(key)
         updates = (2 if gate else 1) * sum(inputs + hidden_size for inputs in self._fast_inputs())
-        to_layer = glorot_normal(first_key, input_size + slow_size, slow_layer_size)
+        to_layer = _by_inputs(first_key, input_size + slow_size, slow_layer_size)
         self.slow_input_weights, self.slow_recurrent_weights = to_layer[:input_size], to_layer[input_size:]
         self.slow_bias = jnp.zeros((slow_layer_size,))
-        self.update_weights = glorot_normal(update_key, slow_layer_size, slow_size + updates)
+        self.update_weights = _by_inputs(update_key, slow_layer_size, slow_size + updates)
         gates = updates // 2 if gate else 0
         self.update_bias = jnp.zeros((slow_size + updates,)).at[slow_size + updates - gates :].set(gate_bias)
 
@@ -152,6 +156,10 @@ class GatedFastWeights(AbstractCell[GatedFastState, GatedFastDrive]):
         v = standardise(v, self.eps) if self.layer_norm in ("pre", "both") else v
         v = jnp.tanh(v)
         return standardise(v, self.eps) if self.layer_norm in ("post", "both") else v
+
+
+def _by_inputs(key: PRNGKeyArray, inputs: int, outputs: int) -> Float[Array, "inputs outputs"]:
+    return jax.random.normal(key, (inputs, outputs)) / math.sqrt(inputs)
 
 
 def _split(vector: Float[Array, " total"], sizes: tuple[int, ...]) -> list[Array]:
