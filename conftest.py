@@ -15,6 +15,8 @@ _OWN_CACHE = None if "MNEMON_TEST_CACHE" in os.environ else tempfile.TemporaryDi
 _CACHE = os.environ["MNEMON_TEST_CACHE"] if _OWN_CACHE is None else _OWN_CACHE.name
 os.environ["JAX_COMPILATION_CACHE_DIR"] = os.environ["MNEMON_TEST_CACHE"] = _CACHE
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+# Loops in C are compiled where a test asks for them, as fast as can be.
+os.environ["MNEMON_NATIVE"], os.environ["MNEMON_NATIVE_FLAGS"], os.environ["MNEMON_CACHE"] = "0", "-O1", _CACHE
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 import jax  # noqa: E402

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jax.extend import core as jex
 from jaxtyping import Array, PyTree
 
-from ._native import NativeScan, ScanGradient, Step, Unsupported
+from ._native import NativeScan, ScanGradient, Step, Unsupported, available, sum_of_outer_products
 from ._operations import apply_equation
 
 Body = Callable[[Any, Any, Any], tuple[Any, Any]]
@@ -81,7 +81,7 @@ def deferred_scan(
         carry, y = evaluate(leaves, carry, x, on_product)
         return carry, (y, vectors)
 
-    def looped_of(leaves) -> dict[int, Array]:
+    def looped_of(leaves) -> dict[int, Any]:
         """Only parameters that the loop uses otherwise than in products get a gradient from the loop itself."""
         return {index: leaf for index, leaf in enumerate(leaves) if index in plain_uses}
 
@@ -90,7 +90,7 @@ def deferred_scan(
 
     step = Step(plain, tapped, looped_of, tap_shapes)
     loop = _XLAScan(step, remat)
-    if native and length >= SHORTEST_NATIVE:
+    if native and length >= SHORTEST_NATIVE and available():
         with contextlib.suppress(Unsupported):
             loop = NativeScan(step, leaves, carry, first, remat=remat)
 
@@ -108,7 +108,7 @@ def deferred_scan(
         input_cts, remaining, leaf_cts = jax.tree.leaves(gradient.xs), iter(gradient.taps), dict(gradient.looped)
         for spec, vector in zip(specs, gradient.vectors, strict=True):
             delta = next(remaining) if spec.added_input is None else input_cts[spec.added_input]
-            weights = _weight_gradient(spec, vector, delta, leaves[spec.leaf])
+            weights = _weight_gradient(spec, vector, delta, leaves[spec.leaf], isinstance(loop, NativeScan))
             leaf_cts[spec.leaf] = leaf_cts[spec.leaf] + weights if spec.leaf in leaf_cts else weights
         return [leaf_cts.get(index) for index in range(len(leaves))], gradient.carry, gradient.xs
 
@@ -122,10 +122,10 @@ class _XLAScan:
     def __init__(self, step: Step, remat: bool):
         self.step, self.remat = step, remat
 
-    def run(self, leaves: list[Array], carry: Any, xs: Any) -> tuple[Any, Any]:
+    def run(self, leaves: list[Any], carry: Any, xs: Any) -> tuple[Any, Any]:
         return jax.lax.scan(lambda c, x: self.step.plain(leaves, c, x), carry, xs)
 
-    def forward(self, leaves: list[Array], carry: Any, xs: Any) -> tuple[tuple[Any, Any], Any]:
+    def forward(self, leaves: list[Any], carry: Any, xs: Any) -> tuple[tuple[Any, Any], Any]:
         length = jax.tree.leaves(xs)[0].shape[0]
         taps = [jnp.zeros((length, *shape.shape), shape.dtype) for shape in self.step.taps]
 
@@ -140,9 +140,10 @@ class _XLAScan:
         outputs, *saved = jax.vjp(scan, self.step.looped_of(leaves), carry, xs, taps, has_aux=True)
         return outputs, saved
 
-    def backward(self, saved: Any, leaves: list[Array], xs: Any, cotangents: Any) -> ScanGradient:
+    def backward(self, saved: Any, leaves: list[Any], xs: Any, cotangents: Any) -> ScanGradient:
         pullback, vectors = saved
-        return ScanGradient(*pullback(cotangents), vectors)
+        looped, carry_ct, xs_ct, taps = pullback(cotangents)
+        return ScanGradient(looped, carry_ct, xs_ct, taps, vectors)
 
 
 def _evaluate(jaxpr, consts, args, leaf_count: int, input_count: int, on_product, plain_uses: set[int]) -> list:
@@ -231,7 +232,7 @@ def _is_rounding(eqn) -> bool:
     )
 
 
-def _weight_gradient(spec: _Product, vectors: Array, deltas: Array, weight: Array) -> Array:
+def _weight_gradient(spec: _Product, vectors: Array, deltas: Array, weight: Array, native: bool) -> Array:
     """The gradient of a weight from all its stacked [time, ...] operands and tap gradients, as one matrix product.
 
     It has the precision of the weight, whatever that of the operands.
@@ -248,7 +249,10 @@ def _weight_gradient(spec: _Product, vectors: Array, deltas: Array, weight: Arra
         deltas = deltas.transpose(0, *range(1 + ahead, deltas.ndim), *range(1, 1 + ahead))
     free = math.prod(weight_shape[d] for d in weight_free)
     stacked, deltas = stacked.reshape(-1, contracted), deltas.reshape(-1, free)
-    gradient = jnp.matmul(stacked.T, deltas, preferred_element_type=weight.dtype)
+    if native:
+        gradient = sum_of_outer_products(stacked, deltas)
+    else:
+        gradient = jnp.matmul(stacked.T, deltas, preferred_element_type=weight.dtype)
     order = [*weight_dims, *weight_free]
     gradient = gradient.reshape([weight_shape[d] for d in order])
     return gradient.transpose([order.index(d) for d in range(len(weight_shape))])

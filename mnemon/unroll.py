@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from ._cores import SHARES_AXIS, free_cores, shares
 from ._deferred import SHORTEST_NATIVE, deferred_scan
 from ._errors import require
-from ._native import native_is_possible, usable
 from ._mixed import Precision, with_precision
+from ._native import native_is_possible, wanted
 from ._operations import product_operations
 from .cells._contract import BATCH_AXIS, AbstractCell, Key
 
@@ -45,8 +45,8 @@ class Plan:
       Each block is computed again in the backward pass, so training memory is that of one block.
     - `share`: share the batch among all of JAX's devices, which run at the same time and meet once, to add up the
       gradients. See [`use_cores`][mnemon.use_cores]. In training, cells with batch statistics take them over a share.
-    - `native`: compile the loop to C, on a CPU with a C compiler, where all its operations are known there and `defer` is
-      set; see `docs/engine.md`. It has no second derivative.
+    - `native`: compile the loop to C, on a CPU with a C compiler, where all its operations are known there and `defer`
+      is set; see `docs/engine.md`. It has no second derivative.
     """
 
     defer: bool = True
@@ -64,6 +64,8 @@ _REMAT_BELOW_OPERATIONS_PER_BYTE = 5
 # States of a batch above the first are run in blocks of about the second, which stays in a core's cache, if that is
 # at least so many examples: smaller products would cost more than the cache saves.
 _BLOCK_ABOVE_BYTES, _BLOCK_BYTES, _LEAST_BLOCK = 2**20, 2**18, 8
+# A native loop makes the drives of inputs of so few channels itself: less work than writing and reading them.
+_DRIVE_IN_LOOP_UP_TO = 4
 # A batch that keeps fewer bytes in all is over before a second core has begun; a share has at least so many examples.
 _SHARE_ABOVE_BYTES, _LEAST_SHARE = 2**20, 2
 
@@ -81,7 +83,7 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
     # Computing a step again needs its state: nothing is gained where a step keeps less than that (sparse access).
     remat = step.state < step.kept and step.operations < _REMAT_BELOW_OPERATIONS_PER_BYTE * step.kept
     fitting = _BLOCK_BYTES // max(step.state, 1)
-    native = step.has_native_loop and time >= SHORTEST_NATIVE and usable()
+    native = step.has_native_loop and time >= SHORTEST_NATIVE and wanted()
     large = batch * step.state > _BLOCK_ABOVE_BYTES and fitting >= _LEAST_BLOCK
     block = fitting if remat and large and not step.has_statistics and not native else None
     kept = (block or batch) * time * (step.state if remat else step.kept)
@@ -263,9 +265,13 @@ def _run_blocks(cell, observe, truncate, plan: Plan, precision: Precision, state
         return run(state, steps)
     block = next(size for size in range(plan.block, 0, -1) if batch % size == 0)
     blocked = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (state, steps))
-    # A block is computed again in the backward pass, where its values then stay in cache from one pass to the other.
-    # Keeping the values of all blocks costs more: they have to be copied out of each block's loop and back.
-    result = jax.lax.map(jax.checkpoint(lambda part: run(*part), prevent_cse=False), blocked)
+    if plan.native:  # each block is one call; keeping what it needs for the backward pass costs no copies
+        parts = [run(*jax.tree.map(lambda leaf, n=n: leaf[n], blocked)) for n in range(batch // block)]
+        result = jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts)
+    else:
+        # A block is computed again in the backward pass, where its values then stay in cache from one pass to the
+        # other. Keeping the values of all blocks costs more: they have to be copied out of each block's loop and back.
+        result = jax.lax.map(jax.checkpoint(lambda part: run(*part), prevent_cse=False), blocked)
     whole = jax.tree.map(lambda leaf: leaf.reshape(batch, *leaf.shape[2:]), result._replace(statistics=None))
     return whole._replace(statistics=jax.tree.map(lambda leaf: jnp.mean(leaf, 0), result.statistics))
 
@@ -275,12 +281,14 @@ def _run(cell, observe, truncate, plan: Plan, precision: Precision, state, steps
     dynamic, static = eqx.partition(cell.prepare(), eqx.is_array)
     fresh = None if steps.reset is None else cell.init_state()
     steps = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), steps)
+    native = plan.native and plan.defer and precision == "float32"
+    in_loop = native and steps.inputs.shape[-1] <= _DRIVE_IN_LOOP_UP_TO
 
     def one_example(cell, fresh, state, step: _Steps):
         if step.reset is not None:
             state = _where(step.reset, fresh, state)
         key = None if step.key_data is None else jax.random.wrap_key_data(step.key_data)
-        after, output = cell.step(state, step.inputs, key=key)
+        after, output = cell.step(state, cell.drive(step.inputs) if in_loop else step.inputs, key=key)
         statistics = None if key is None else _batch_mean(cell.statistics(after))
         if step.mask is not None:
             after = _where(step.mask, after, state)
@@ -296,12 +304,13 @@ def _run(cell, observe, truncate, plan: Plan, precision: Precision, state, steps
         return batched(state, step)
 
     def segment(params, state, steps: _Steps):
-        cell = eqx.combine(params[0], static)
-        drives = with_precision(jax.vmap(jax.vmap(cell.drive)), precision)
-        steps = steps._replace(inputs=drives(steps.inputs))
+        if not in_loop:
+            cell = eqx.combine(params[0], static)
+            drives = with_precision(jax.vmap(jax.vmap(cell.drive)), precision)
+            steps = steps._replace(inputs=drives(steps.inputs))
         step = with_precision(body, precision)
         if plan.defer:
-            return deferred_scan(step, params, state, steps, remat=plan.remat, native=plan.native)
+            return deferred_scan(step, params, state, steps, remat=plan.remat, native=native)
         step = jax.checkpoint(step, prevent_cse=False) if plan.remat else step
         return jax.lax.scan(lambda s, x: step(params, s, x), state, steps)
 

@@ -12,30 +12,37 @@ from pathlib import Path
 import jax
 
 _FOLDER = Path(__file__).parent
-_FLAGS = ("-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-std=gnu11", "-fPIC")
+# The first two can be others, by the environment variable `MNEMON_NATIVE_FLAGS`.
+_OPTIMISATION = "-O3 -march=native"
+_FLAGS = ("-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-std=gnu11", "-fPIC", "-shared")
 
 
 @functools.cache
-def compiler() -> str | None:
+def _compiler() -> str | None:
     """The C compiler of this machine: that of the environment variable `CC`, or the usual names."""
     names = [os.environ["CC"]] if "CC" in os.environ else ["cc", "gcc", "clang"]
     return next((found for found in map(shutil.which, names) if found), None)
 
 
 @functools.cache
-def usable() -> bool:
-    """Whether loops can be compiled here: on a CPU, with a C compiler, unless `MNEMON_NATIVE` is 0."""
-    wanted = os.environ.get("MNEMON_NATIVE", "1") != "0"
-    return wanted and compiler() is not None and jax.default_backend() == "cpu" and _compiles()
-
-
-def _compiles() -> bool:
-    """Whether the compiler takes our flags and finds XLA's header."""
+def available() -> bool:
+    """Whether loops can be compiled here: on a CPU, by a C compiler that takes our flags and finds XLA's header."""
+    if jax.default_backend() != "cpu" or _compiler() is None:
+        return False
     try:
         _library('#include "kernels.h"\nstatic void run(void *const *in, void *const *out) {}\n')
     except (OSError, subprocess.CalledProcessError):
         return False
     return True
+
+
+def wanted() -> bool:
+    """Whether loops are to be compiled where the caller does not say: where they can, unless `MNEMON_NATIVE` is 0."""
+    return os.environ.get("MNEMON_NATIVE", "1") != "0" and available()
+
+
+def _flags() -> list[str]:
+    return [*os.environ.get("MNEMON_NATIVE_FLAGS", _OPTIMISATION).split(), *_FLAGS]
 
 
 @functools.cache
@@ -47,7 +54,7 @@ def register(source: str) -> str:
 
 
 def _digest(source: str) -> str:
-    parts = (source, (_FOLDER / "kernels.h").read_text(), " ".join(_FLAGS), _processor(), jax.__version__)
+    parts = (source, (_FOLDER / "kernels.h").read_text(), " ".join(_flags()), _processor(), jax.__version__)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
@@ -75,7 +82,7 @@ def _library(source: str) -> ctypes.CDLL:
             written, made = Path(scratch) / "loop.c", Path(scratch) / "loop.so"
             written.write_text(source)
             includes = [f"-I{_FOLDER}", f"-I{jax.ffi.include_dir()}"]
-            command = [compiler() or "cc", *_FLAGS, *includes, "-shared", "-o", str(made), str(written)]
+            command = [_compiler() or "cc", *_flags(), *includes, "-o", str(made), str(written)]
             subprocess.run(command, check=True, capture_output=True)
             os.replace(made, library)
     return ctypes.CDLL(str(library))

@@ -1,5 +1,6 @@
 """A loop in C: operations are put together in kernels, values get places in memory, kernels become functions."""
 
+import collections
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
@@ -8,6 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ._graph import Op, Value
+
+# What the kernels of a group may touch before they are done for one example after another.
+_FITTING_BYTES = 2**18
 
 C_TYPES = {"float32": "float", "int32": "int32_t", "uint32": "uint32_t", "bool": "uint8_t"}
 
@@ -90,6 +94,27 @@ class View(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
+    lead: int = 0  # from one example to the next, where it is a view of one example
+
+    @property
+    def key(self) -> tuple[Value, int]:
+        """Views with the same key can share a pointer."""
+        return self.root, self.lead
+
+    def of_one(self) -> "View":
+        """What it shows of one example."""
+        if not self.shape:
+            return self
+        lead = 0 if self.shape[0] == 1 else self.strides[0]
+        return View(self.root, self.shape[1:], self.strides[1:], self.offset, lead)
+
+    def shows_only(self, rows: int) -> bool:
+        """Whether what it shows of an example is that example's part of the stored value."""
+        if not self.shape or self.shape[0] != rows or not self.root.shape or self.root.shape[0] != rows:
+            return False
+        part = self.root.size // rows
+        reach = self.offset + sum((n - 1) * s for n, s in zip(self.shape[1:], self.strides[1:], strict=True))
+        return self.strides[0] == part and min((0, *self.strides)) == 0 and 0 <= reach < part
 
 
 def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
@@ -151,6 +176,7 @@ class _Emitter:
         self.packed: dict[tuple, str] = {}
         self.packing: dict[Op, _Packed] = {}
         self.fixed = set(loop.fixed)
+        self.by_example = False  # whether kernels are emitted for one example
         for value in (*loop.fixed, *loop.stepped, *loop.carried):
             self.views[value] = View(value, value.shape, _contiguous(value.shape), 0)
         for op in loop.ops:
@@ -240,7 +266,8 @@ class _Emitter:
         return self._views(source, parts)
 
     def _views(self, source: View, parts: list[tuple]) -> list[View]:
-        return [View(source.root, *part) for part in parts]
+        """Views of what another view shows; numbers in the parameters of an operation may be those of NumPy."""
+        return [View(source.root, shape, tuple(map(int, strides)), int(offset)) for shape, strides, offset in parts]
 
     # Where values are.
 
@@ -250,10 +277,82 @@ class _Emitter:
         for value in (*loop.next_carried, *loop.stacked):
             if value.constant is None:
                 self._store(value)
+        self._group()
         self._place()
-        for index, kernel in enumerate(self.kernels):
-            self._kernel(index, kernel)
+        for first, end, by_example in self.groups:
+            self.by_example = by_example
+            if by_example:
+                self.calls.append(f"for (long b = 0; b < {self.rows}; b++) {{")
+            for index in range(first, end):
+                self._kernel(index, self.kernels[index])
+            if by_example:
+                self.calls.append("}")
         return self._assemble()
+
+    def _group(self) -> None:
+        """Find kernels in a row that can be done for one example after another, and do so if these would not fit.
+
+        What a group makes for itself then needs the memory of one example, which stays in the first cache.
+        """
+        loop = self.loop
+        leads = collections.Counter(value.shape[0] for value in (*loop.stepped, *loop.carried) if value.shape)
+        self.rows = leads.most_common(1)[0][0] if leads else 0
+        groups: list[tuple[int, int]] = []
+        first = 0
+        for index in range(len(self.kernels) + 1):
+            end = index == len(self.kernels)
+            if end or not self._joins(index, first):
+                if index > first:
+                    groups.append((first, index))
+                first = index
+                if not end and not self._joins(index, first):
+                    groups.append((index, index + 1))
+                    first = index + 1
+        self.groups = [(*group, self._too_large(*group)) for group in groups]
+        self.alone: set[Value] = set()  # what is used only in its own group
+        users = self._users()
+        outputs = {self.views[v].root for v in (*loop.next_carried, *loop.stacked) if v.constant is None}
+        for first, end, by_example in self.groups:
+            if by_example:
+                made = [v for v in self.stored if first <= self.made_by[v] < end and v not in outputs]
+                self.alone |= {v for v in made if all(first <= user < end for user in users.get(v, ()))}
+
+    def _users(self) -> dict[Value, set[int]]:
+        users: dict[Value, set[int]] = {}
+        for index, kernel in enumerate(self.kernels):
+            for op in kernel.ops:
+                for value in (*op.inputs, *op.outputs):
+                    if value.constant is None:
+                        users.setdefault(self.views[value].root, set()).add(index)
+        return users
+
+    def _joins(self, index: int, first: int) -> bool:
+        """Whether a kernel can be done for one example with those from `first` on."""
+        kernel = self.kernels[index]
+        for op in kernel.ops:
+            if not _is_by_example(op, self.rows) or op in self.packing:
+                return False
+            for value in op.inputs:
+                if value.constant is not None or (value in self.inner and self.made_by[value] == index):
+                    continue
+                view = self.views[value]
+                made = self.made_by.get(view.root, -1)
+                if first <= made < index and not view.shows_only(self.rows):
+                    return False
+                if kernel.pointwise and view.shape and len(view.shape) != len(op.outputs[0].shape):
+                    return False
+        return True
+
+    def _too_large(self, first: int, end: int) -> bool:
+        roots = {
+            self.views[value].root
+            for kernel in self.kernels[first:end]
+            for op in kernel.ops
+            for value in (*op.inputs, *op.outputs)
+            if value.constant is None
+        }
+        large = [v for v in roots if v not in self.fixed and (v in self.stored or v not in self.made_by)]
+        return self._joins(first, first) and sum(v.size * v.dtype.itemsize for v in large) > _FITTING_BYTES
 
     def _place(self) -> None:
         """Inputs and outputs where XLA has them, the rest in one block of memory, reused as soon as it is free."""
@@ -316,35 +415,37 @@ class _Emitter:
         return f"{ctype} *{name} = ({ctype} *)(memory + {start}L);"
 
     def _place_rest(self) -> None:
-        last: dict[Value, int] = {}
-        for index, kernel in enumerate(self.kernels):
-            for op in kernel.ops:
-                for value in (*op.inputs, *op.outputs):
-                    if value.constant is None:
-                        last[self.views[value].root] = index
+        end_of = [end for first, end, by_example in self.groups for _ in range(first, end)]
+        start_of = [first for first, end, by_example in self.groups for _ in range(first, end)]
+        together = [by_example for first, end, by_example in self.groups for _ in range(first, end)]
+        last = {value: max(users) for value, users in self._users().items()}
         for value in (*self.loop.next_carried, *self.loop.stacked):
             if value.constant is None:
                 last[self.views[value].root] = len(self.kernels)
         free: list[tuple[int, int]] = []  # size, start
-        ends: dict[int, list[tuple[int, int]]] = {}
-        by_kernel: dict[int, list[Value]] = {}
+        begins: dict[int, list[Value]] = collections.defaultdict(list)
+        ends: dict[int, list[tuple[int, int]]] = collections.defaultdict(list)
         for value in self.stored:
             if value not in self.address:
-                by_kernel.setdefault(self.made_by[value], []).append(value)
+                made = self.made_by[value]
+                begins[made if value in self.alone or not together[made] else start_of[made]].append(value)
         for index in range(len(self.kernels)):
-            for value in by_kernel.get(index, ()):
-                need = _rounded(value.size * np.dtype(value.dtype).itemsize)
+            for value in begins[index]:
+                size = value.size // self.rows if value in self.alone else value.size
+                need = _rounded(size * value.dtype.itemsize)
                 fitting = [block for block in free if need <= block[0] <= 2 * need]
+                block = min(fitting) if fitting else (need, self.size)
                 if fitting:
-                    block = min(fitting)
                     free.remove(block)
                 else:
-                    block = (need, self.size)
                     self.size += need
                 ctype = C_TYPES[str(value.dtype)]
                 self.address[value] = f"(({ctype} *)(memory + {block[1]}L))"
-                ends.setdefault(last.get(value, index), []).append(block)
-            free += ends.get(index, [])
+                used = last.get(value, index)
+                # Of other examples' values nothing may be overwritten while the group goes on.
+                whole = used < len(self.kernels) and together[used] and value not in self.alone
+                ends[end_of[used] - 1 if whole else max(used, index)].append(block)
+            free += ends[index]
 
     # Kernels as functions.
 
@@ -370,17 +471,17 @@ class _Emitter:
             self.calls.append(self._copy_view(index, self._reading(op.inputs[0]), op))
 
     def _reading(self, value: Value) -> View:
-        return self.views[value]
+        return self.views[value].of_one() if self.by_example else self.views[value]
 
     def _pointwise(self, index: int, kernel: _Kernel) -> None:
-        shape = kernel.ops[0].outputs[0].shape
+        shape = self._reading(kernel.ops[0].outputs[0]).shape
         reads: dict[Value, View] = {}
         made = {output for op in kernel.ops for output in op.outputs}
         for op in kernel.ops:
             for value in op.inputs:
                 if value.constant is None and value not in made:
-                    reads[value] = self.views[value]
-        writes = {value: self.views[value] for value in made if value in self.stored}
+                    reads[value] = self._reading(value)
+        writes = {value: self._reading(value) for value in made if value in self.stored}
         ordered = [value for op in kernel.ops for value in op.outputs if value in writes]
         arrays = [*reads.items(), *((value, writes[value]) for value in ordered)]
         dims, strides = _merged(shape, [_spread(view, shape) for _, view in arrays])
@@ -389,23 +490,24 @@ class _Emitter:
         parameters, arguments, pointer = self._parameters([*reads.values()], [writes[value] for value in ordered])
         for (value, view), stride in zip(arrays[: len(reads)], strides, strict=False):
             where = _index(stride, view.offset)
-            body.append(f"{_ctype(value)} {names[value]} = {pointer[view.root]}[{where}];")
+            body.append(f"{_ctype(value)} {names[value]} = {pointer[view.key]}[{where}];")
         for op in kernel.ops:
             operands = [_literal(value) if value.constant is not None else names[value] for value in op.inputs]
             body.append(f"{_ctype(op.outputs[0])} {names[op.outputs[0]]} = {_expression(op, operands)};")
         for value, stride in zip(ordered, strides[len(reads) :], strict=True):
-            body.append(f"{pointer[value]}[{_index(stride, 0)}] = {names[value]};")
+            body.append(f"{pointer[writes[value].key]}[{_index(stride, 0)}] = {names[value]};")
         self._function(index, parameters, arguments, _nest(dims, body, simd=True))
 
     def _parameters(self, reads: Sequence[View], writes: Sequence[View]) -> tuple[list[str], list[str], dict]:
-        pointer: dict[Value, str] = {}
+        pointer: dict[tuple[Value, int], str] = {}
         parameters, arguments = [], []
         for views, const in ((reads, "const "), (writes, "")):
             for view in views:
-                if view.root not in pointer:
-                    pointer[view.root] = f"p{len(pointer)}"
-                    parameters.append(f"{const}{_ctype(view.root)} *restrict {pointer[view.root]}")
-                    arguments.append(self.address[view.root])
+                if view.key not in pointer:
+                    pointer[view.key] = f"p{len(pointer)}"
+                    parameters.append(f"{const}{_ctype(view.root)} *restrict {pointer[view.key]}")
+                    moved = f" + b * {view.lead}L" if view.lead and view.root not in self.alone else ""
+                    arguments.append(f"{self.address[view.root]}{moved}")
         return parameters, arguments, pointer
 
     def _function(self, index: int, parameters: list[str], arguments: list[str], body: str) -> None:
@@ -415,14 +517,15 @@ class _Emitter:
 
     def _reduction(self, index: int, op: Op) -> None:
         view, out = self._reading(op.inputs[0]), op.outputs[0]
-        axes = set(op.params["axes"])
+        axes = {axis - self.by_example for axis in op.params["axes"]}
         start, combine, symbol = _REDUCTIONS[op.name]
-        parameters, arguments, pointer = self._parameters([view], [self.views[out]])
+        into = self._reading(out)
+        parameters, arguments, pointer = self._parameters([view], [into])
         kept = [d for d in range(len(view.shape)) if d not in axes]
         reduced = [d for d in range(len(view.shape)) if d in axes and view.shape[d] > 1]
         out_strides = dict(zip(kept, _contiguous([view.shape[d] for d in kept]), strict=True))
         kept = [d for d in kept if view.shape[d] > 1]
-        ctype, source, target = _ctype(out), pointer[view.root], pointer[out]
+        ctype, source, target = _ctype(out), pointer[view.key], pointer[into.key]
         # The innermost loop goes along the entries that are next to each other.
         by_row = not kept or (reduced and abs(view.strides[reduced[-1]]) < abs(view.strides[kept[-1]] or 10**9))
         everywhere = _index_of(view, range(len(view.shape)))
@@ -452,23 +555,25 @@ class _Emitter:
         self._function(index, parameters, arguments, text)
 
     def _cumulative(self, index: int, op: Op) -> None:
-        view, out, axis = self._reading(op.inputs[0]), op.outputs[0], op.params["axis"]
-        parameters, arguments, pointer = self._parameters([view], [self.views[out]])
+        view, out = self._reading(op.inputs[0]), self._reading(op.outputs[0])
+        axis = op.params["axis"] - self.by_example
+        parameters, arguments, pointer = self._parameters([view], [out])
         size, others = view.shape[axis], [(d, view.shape[d]) for d in range(len(view.shape)) if d != axis]
         place = f"i{axis} = {size - 1}L - step" if op.params["reverse"] else f"i{axis} = step"
         combined = _CUMULATIVE[op.name].format("acc", "x")
-        target = _index_of(self.views[out], range(len(view.shape)))
+        target = _index_of(out, range(len(view.shape)))
         body = [
             "float acc = 0;",
             f"for (long step = 0; step < {size}; step++) {{ long {place}; float x = "
-            f"{pointer[view.root]}[{_index_of(view, range(len(view.shape)))}]; acc = step ? {combined} : x; "
-            f"{pointer[out]}[{target}] = acc; }}",
+            f"{pointer[view.key]}[{_index_of(view, range(len(view.shape)))}]; acc = step ? {combined} : x; "
+            f"{pointer[out.key]}[{target}] = acc; }}",
         ]
         self._function(index, parameters, arguments, _loops(others, body))
 
     def _arg(self, index: int, op: Op) -> None:
-        view, out, (axis,) = self._reading(op.inputs[0]), op.outputs[0], op.params["axes"]
-        parameters, arguments, pointer = self._parameters([view], [self.views[out]])
+        view, out = self._reading(op.inputs[0]), self._reading(op.outputs[0])
+        axis = op.params["axes"][0] - self.by_example
+        parameters, arguments, pointer = self._parameters([view], [out])
         dims = [d for d in range(len(view.shape)) if d != axis]
         where = " + ".join(
             f"i{d} * {stride}L" for d, stride in zip(dims, _contiguous([view.shape[d] for d in dims]), strict=True)
@@ -477,34 +582,37 @@ class _Emitter:
         body = [
             "float best = 0; long at = 0;",
             f"for (long i{axis} = 0; i{axis} < {view.shape[axis]}; i{axis}++) {{ "
-            f"float x = {pointer[view.root]}[{_index_of(view, range(len(view.shape)))}]; "
+            f"float x = {pointer[view.key]}[{_index_of(view, range(len(view.shape)))}]; "
             f"if (i{axis} == 0 || x {better} best || (x != x && best == best)) {{ best = x; at = i{axis}; }} }}",
-            f"{pointer[out]}[{where or '0'}] = at;",
+            f"{pointer[out.key]}[{where or '0'}] = at;",
         ]
         self._function(index, parameters, arguments, _loops([(d, view.shape[d]) for d in dims], body))
 
     def _concatenate(self, index: int, op: Op) -> None:
-        out, axis, first = self.views[op.outputs[0]], op.params["dimension"], 0
+        out, axis, first = self._reading(op.outputs[0]), op.params["dimension"] - self.by_example, 0
         for value in op.inputs:
-            part = View(out.root, value.shape, out.strides, out.offset + first * out.strides[axis])
+            shape = value.shape[self.by_example :]
+            part = out._replace(shape=shape, offset=out.offset + first * out.strides[axis])
             self._fill(index, value, part)
-            first += value.shape[axis]
+            first += shape[axis]
 
     def _stack(self, index: int, op: Op) -> None:
-        out, axis = self.views[op.outputs[0]], op.params["axis"]
+        out, axis = self._reading(op.outputs[0]), op.params["axis"] - self.by_example
         strides = out.strides[:axis] + out.strides[axis + 1 :]
         for n, value in enumerate(op.inputs):
-            self._fill(index, value, View(out.root, value.shape, strides, out.offset + n * out.strides[axis]))
+            shape, offset = value.shape[self.by_example :], out.offset + n * out.strides[axis]
+            self._fill(index, value, out._replace(shape=shape, strides=strides, offset=offset))
 
     def _pad(self, index: int, op: Op) -> None:
-        (value, filler), out = op.inputs, self.views[op.outputs[0]]
-        config = op.params["padding_config"]
+        (value, filler), out = op.inputs, self._reading(op.outputs[0])
+        config = [tuple(map(int, pads)) for pads in op.params["padding_config"]][self.by_example :]
+        shape = value.shape[self.by_example :]
         if any(low > 0 or high > 0 for low, high, _ in config):
             self._fill(index, filler, out)
         # Negative padding takes entries away.
-        kept = tuple(n + min(low, 0) + min(high, 0) for n, (low, high, _) in zip(value.shape, config, strict=True))
+        kept = tuple(n + min(low, 0) + min(high, 0) for n, (low, high, _) in zip(shape, config, strict=True))
         start = sum(max(low, 0) * stride for (low, _, _), stride in zip(config, out.strides, strict=True))
-        target = View(out.root, kept, out.strides, start)
+        target = out._replace(shape=kept, offset=start)
         if value.constant is not None:
             self._fill(index, dataclasses.replace(value, shape=kept), target)
             return
@@ -512,7 +620,7 @@ class _Emitter:
         first = view.offset + sum(
             max(-low, 0) * stride for (low, _, _), stride in zip(config, view.strides, strict=True)
         )
-        self._fill_from(index, View(view.root, kept, view.strides, first), target)
+        self._fill_from(index, view._replace(shape=kept, offset=first), target)
 
     def _fill(self, index: int, value: Value, target: View) -> None:
         """Write a value, or a single one everywhere, to part of an array."""
@@ -521,22 +629,22 @@ class _Emitter:
             return
         parameters, arguments, pointer = self._parameters([], [target])
         dims, (stride,) = _merged(target.shape, [target.strides])
-        body = [f"{pointer[target.root]}[{_index(stride, target.offset)}] = {_literal(value)};"]
+        body = [f"{pointer[target.key]}[{_index(stride, target.offset)}] = {_literal(value)};"]
         self._function(index, parameters, arguments, _nest(dims, body, simd=True))
 
     def _fill_from(self, index: int, view: View, target: View) -> None:
         parameters, arguments, pointer = self._parameters([view], [target])
         dims, (read, write) = _merged(target.shape, [_spread(view, target.shape), target.strides])
         place, source = _index(write, target.offset), _index(read, view.offset)
-        body = [f"{pointer[target.root]}[{place}] = {pointer[view.root]}[{source}];"]
+        body = [f"{pointer[target.key]}[{place}] = {pointer[view.key]}[{source}];"]
         self._function(index, parameters, arguments, _nest(dims, body, simd=True))
 
     def _copy_view(self, index: int, view: View, op: Op) -> str:
-        out = op.outputs[0]
-        parameters, arguments, pointer = self._parameters([view], [self.views[out]])
+        out = self._reading(op.outputs[0])
+        parameters, arguments, pointer = self._parameters([view], [out])
         dims, (read,) = _merged(view.shape, [view.strides])
         flat = _contiguous(dims)
-        body = [f"{pointer[out]}[{_index(flat, 0)}] = {pointer[view.root]}[{_index(read, view.offset)}];"]
+        body = [f"{pointer[out.key]}[{_index(flat, 0)}] = {pointer[view.key]}[{_index(read, view.offset)}];"]
         self._function(index, parameters, arguments, _nest(dims, body, simd=True))
         return self.calls.pop()
 
@@ -559,7 +667,9 @@ class _Emitter:
     def _product(self, index: int, op: Op) -> None:
         packed = self.packing.get(op)
         if packed is None:
-            self._looped_product(index, op.outputs[0], *_factors(op, *(self._reading(value) for value in op.inputs)))
+            left, right = (self._reading(value) for value in op.inputs)
+            factors = _factors(op, left, right, drop=self.by_example)
+            self._looped_product(index, self._reading(op.outputs[0]), *factors)
             return
         right, key = packed.right, (packed.right.root, packed.right.offset, *packed.matrix)
         if key not in self.packed:
@@ -576,7 +686,7 @@ class _Emitter:
 
     def _pack(self, op: Op) -> None:
         """Note a product with a matrix that is the same in all steps: it is packed before the loop."""
-        left, right, batch, rows, columns, sums = _factors(op, *(self.views[value] for value in op.inputs))
+        left, right, batch, rows, columns, sums = _factors(op, self.views[op.inputs[0]], self.views[op.inputs[1]])
         swapped = left.root in self.fixed
         if batch or swapped == (right.root in self.fixed):
             return
@@ -596,8 +706,8 @@ class _Emitter:
             ahead = len(out.shape) - free
             self.views[out] = View(out, out.shape, (*strides[ahead:], *strides[:ahead]), 0)
 
-    def _looped_product(self, index: int, out: Value, left: View, right: View, batch, rows, columns, sums) -> None:
-        parameters, arguments, pointer = self._parameters([left, right], [self.views[out]])
+    def _looped_product(self, index: int, out: View, left: View, right: View, batch, rows, columns, sums) -> None:
+        parameters, arguments, pointer = self._parameters([left, right], [out])
         names = iter(f"i{n}" for n in range(100))
         shape = [n for n, *_ in (*batch, *rows, *columns)]
         out_strides = iter(_contiguous(shape))
@@ -616,9 +726,9 @@ class _Emitter:
             terms = [f"{name} * {strides[which]}L" for _, name, _, *strides in chosen if strides[which]]
             return " + ".join([*terms, str(offset)] if offset or not terms else terms)
 
-        a = f"{pointer[left.root]}[{where(0, left.offset, axes)}]"
-        b = f"{pointer[right.root]}[{where(1, right.offset, axes)}]"
-        target = pointer[out]
+        a = f"{pointer[left.key]}[{where(0, left.offset, axes)}]"
+        b = f"{pointer[right.key]}[{where(1, right.offset, axes)}]"
+        target = pointer[out.key]
         summed = [axis for axis in axes if axis[0] == "sum"]
         kept = [axis for axis in axes if axis[0] != "sum"]
         # Along which axis neighbours are used: of the result, or of the sum.
@@ -698,9 +808,36 @@ class _Emitter:
         return "\n".join(['#include "kernels.h"', *self.functions, *lines, ""])
 
 
-def _factors(op: Op, left: View, right: View) -> tuple:
-    """The operands of a product, and sizes and strides of its axes: of the batch, rows, columns and the sum."""
+def _is_by_example(op: Op, rows: int) -> bool:
+    """Whether an operation is one for each of so many examples, which are along the first axes."""
+    out, params = op.outputs[0].shape, op.params
+    if not out or out[0] != rows:
+        return False
+    if op.name in _POINTWISE:
+        return True
+    if op.name == "dot_general":
+        _, (left, right) = params["dimension_numbers"]
+        return tuple(left[:1]) == tuple(right[:1]) == (0,)
+    if op.name == "pad":
+        return tuple(params["padding_config"][0]) == (0, 0, 0)
+    if op.name in ("concatenate", "stack"):
+        return params["dimension" if op.name == "concatenate" else "axis"] > 0
+    if op.name in _CUMULATIVE:
+        return params["axis"] > 0
+    same = bool(op.inputs[0].shape) and op.inputs[0].shape[0] == rows
+    return same and 0 not in params.get("axes", ())
+
+
+def _factors(op: Op, left: View, right: View, drop: bool = False) -> tuple:
+    """The operands of a product, and sizes and strides of its axes: of the batch, rows, columns and the sum.
+
+    The views may lack the first axis, which is then of the batch.
+    """
     (left_sum, right_sum), (left_batch, right_batch) = op.params["dimension_numbers"]
+    if drop:
+        left_batch, right_batch = left_batch[1:], right_batch[1:]
+        dims = (left_sum, right_sum, left_batch, right_batch)
+        left_sum, right_sum, left_batch, right_batch = ([d - 1 for d in part] for part in dims)
 
     def axes(view: View, dims: Sequence[int]) -> list[tuple[int, int]]:
         return [(view.shape[d], view.strides[d]) for d in dims]

@@ -21,7 +21,7 @@ class Value:
 
     shape: tuple[int, ...]
     dtype: Any
-    constant: float | int | bool | None = None
+    constant: Any = None
     level: int = FIXED
 
     @property
@@ -78,7 +78,7 @@ def flatten(closed: jex.ClosedJaxpr, levels: Sequence[int]) -> Graph:
     """
     graph = Graph([], [], [], {})
     for var, level in zip(closed.jaxpr.invars, levels, strict=True):
-        graph.inputs.append(Value(tuple(var.aval.shape), var.aval.dtype, level=level))
+        graph.inputs.append(_value(var, level))
     graph.outputs = _inline(graph, closed.jaxpr, closed.consts, graph.inputs, {})
     _drop_unused(graph)
     return graph
@@ -93,7 +93,7 @@ def _inline(graph: Graph, jaxpr, consts, inputs: Sequence[Value], seen: dict) ->
         if not isinstance(atom, jex.Literal):
             return values[atom]
         if np.ndim(atom.val) == 0:
-            return Value((), atom.aval.dtype, np.asarray(atom.val).item())
+            return Value((), jax.dtypes.result_type(atom.aval), np.asarray(atom.val).item())
         return _array(graph, atom.val)
 
     for eqn in jaxpr.eqns:
@@ -112,6 +112,14 @@ def _inline(graph: Graph, jaxpr, consts, inputs: Sequence[Value], seen: dict) ->
     return [read(atom) for atom in jaxpr.outvars]
 
 
+def _shape(var: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in var.aval.shape)
+
+
+def _value(var: Any, level: int) -> Value:
+    return Value(_shape(var), var.aval.dtype, level=level)
+
+
 def _array(graph: Graph, array: Any) -> Value:
     value = Value(tuple(np.shape(array)), jax.dtypes.result_type(array))
     graph.arrays[value] = array
@@ -124,7 +132,7 @@ def _simplify(name: str, eqn, operands: tuple[Value, ...]) -> Value | None:
         return None
     if name == "concatenate" and sum(value.size > 0 for value in operands) == 1:
         return next(value for value in operands if value.size > 0)
-    shape, dtype, one = tuple(eqn.outvars[0].aval.shape), eqn.outvars[0].aval.dtype, operands[0]
+    shape, dtype, one = _shape(eqn.outvars[0]), eqn.outvars[0].aval.dtype, operands[0]
     if name in ("broadcast_in_dim", "reshape", "squeeze", "transpose", "slice", "rev") and one.constant is not None:
         return Value(shape, dtype, one.constant)
     if name in ("reshape", "broadcast_in_dim", "transpose", "squeeze", "convert_element_type", "expand_dims"):
@@ -148,7 +156,7 @@ def _append(graph: Graph, jaxpr, eqn, operands: tuple[Value, ...], seen: dict) -
     if key in seen:
         return seen[key]
     level = max((v.level for v in operands), default=FIXED)
-    outputs = [Value(tuple(var.aval.shape), var.aval.dtype, level=level) for var in eqn.outvars]
+    outputs = [_value(var, level) for var in eqn.outvars]
     for value in outputs:
         if value.size == 0:  # whatever its entries are
             value.constant, value.level = 0, FIXED

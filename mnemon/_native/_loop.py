@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend import core as jex
+from jaxtyping import Array
 
 from ._build import register
 from ._emit import C_TYPES, Loop, emit, supported
@@ -20,9 +21,9 @@ class NativeLoop:
     """A loop whose body is a jaxpr; `levels` says what each of its inputs is.
 
     `FIXED` inputs are the same in all steps, `BY_STEP` ones have a slice for each of them. The first outputs are what
-    the `CARRIED` inputs are in the next step, the others are stacked. What does not depend on what is carried and cannot
-    be done in C, as drawing random numbers, is done for all steps before the loop; what does not depend on the step at
-    all is done once.
+    the `CARRIED` inputs are in the next step, the others are stacked. What does not depend on what is carried and
+    cannot be done in C, as drawing random numbers, is done for all steps before the loop; what does not depend on the
+    step at all is done once.
     """
 
     def __init__(self, closed: jex.ClosedJaxpr, levels: Sequence[int]):
@@ -116,3 +117,12 @@ class NativeLoop:
             return [values[value] for value in wanted]
 
         by_step |= dict(zip(wanted, jax.vmap(one_step)(list(by_step.values())), strict=True))
+
+
+def sum_of_outer_products(left: Array, right: Array) -> Array:
+    """`left.T @ right` of float32 matrices with many rows."""
+    (depth, k), n = left.shape, right.shape[1]
+    body = f"sum_of_outer_products(in[0], in[1], out[0], {depth}L, {k}L, {n}L);"
+    source = f'#include "kernels.h"\nstatic void run(void *const *in, void *const *out) {{ {body} }}\n'
+    result = jax.ShapeDtypeStruct((k, n), left.dtype)
+    return jax.ffi.ffi_call(register(source), result, vmap_method="sequential")(left, right)

@@ -18,14 +18,14 @@ class Step(NamedTuple):
 
     plain: Callable[..., tuple[Any, Any]]  # (leaves, carry, x) -> carry, y
     tapped: Callable[..., tuple[Any, Any]]  # (looped, leaves, carry, x, taps) -> carry, (y, vectors)
-    looped_of: Callable[[Sequence[Array]], dict[int, Array]]  # the leaves whose gradient is summed up in the loop
+    looped_of: Callable[[Sequence[Any]], dict[int, Any]]  # the leaves whose gradient is summed up in the loop
     taps: list[jax.ShapeDtypeStruct]  # what is added to products to get their gradients: zeros
 
 
 class ScanGradient(NamedTuple):
     """What a scan with taps gives backwards."""
 
-    looped: dict[int, Array]
+    looped: dict[int, Any]
     carry: Any
     xs: Any
     taps: list[Array]  # [time, ...]
@@ -39,7 +39,7 @@ class NativeScan:
     which the backward loop computes each step again.
     """
 
-    def __init__(self, step: Step, leaves: Sequence[Array], carry: Any, x: Any, *, remat: bool):
+    def __init__(self, step: Step, leaves: Sequence[Any], carry: Any, x: Any, *, remat: bool):
         """Trace everything, so that an operation that is not known in C is found before anything runs."""
         self.step, self.remat = step, remat
         leaves, carry, x = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), (list(leaves), carry, x))
@@ -65,14 +65,14 @@ class NativeScan:
         self._backward, backward_shape = _trace(self._backward_step, gradients)
         self._backward_tree = jax.tree.structure(backward_shape)
 
-    def _forward_step(self, leaves: list[Array], carry: Any, x: Any) -> tuple[Any, Any]:
+    def _forward_step(self, leaves: list[Any], carry: Any, x: Any) -> tuple[Any, Any]:
         if self.remat:
             after, y = self.step.plain(leaves, carry, x)
             return after, (y, [], carry)
         (after, y), pullback, vectors = self._with_pullback(leaves, carry, x)
         return after, (y, vectors, pullback)
 
-    def _with_pullback(self, leaves: list[Array], carry: Any, x: Any) -> tuple[Any, Any, list[Array]]:
+    def _with_pullback(self, leaves: list[Any], carry: Any, x: Any) -> tuple[Any, Any, list[Array]]:
         taps = [jnp.zeros(shape.shape, shape.dtype) for shape in self.step.taps]
         floats, others = eqx.partition((self.step.looped_of(leaves), carry, x), _is_float)
 
@@ -85,7 +85,7 @@ class NativeScan:
         changed, pullback, (unchanged, vectors) = jax.vjp(of_floats, floats, taps, has_aux=True)
         return eqx.combine(changed, unchanged), pullback, vectors
 
-    def _backward_step(self, leaves: list[Array], carry_ct: Any, sums: Any, kept: Any, x: Any, y_ct: Any):
+    def _backward_step(self, leaves: list[Any], carry_ct: Any, sums: Any, kept: Any, x: Any, y_ct: Any):
         """From gradients of what a step leaves to those of what it gets."""
         pullback, vectors = kept, []
         if self.remat:
@@ -94,13 +94,13 @@ class NativeScan:
         sums = {index: total if looped_ct[index] is None else total + looped_ct[index] for index, total in sums.items()}
         return (carry_ct, sums), (x_ct, tap_cts, vectors)
 
-    def run(self, leaves: list[Array], carry: Any, xs: Any) -> tuple[Any, Any]:
+    def run(self, leaves: list[Any], carry: Any, xs: Any) -> tuple[Any, Any]:
         """What is carried after the last step, and the outputs."""
         carried, stacked, same = self._plain.run(jax.tree.leaves((leaves, carry, xs)), length=_length(xs))
         ys = [_repeated(array, xs) if fixed else array for array, fixed in zip(stacked, same, strict=True)]
         return jax.tree.unflatten(self._plain_tree, [*carried, *ys])
 
-    def forward(self, leaves: list[Array], carry: Any, xs: Any) -> tuple[tuple[Any, Any], Any]:
+    def forward(self, leaves: list[Any], carry: Any, xs: Any) -> tuple[tuple[Any, Any], Any]:
         """The same, and what the backward loop needs."""
         carried, stacked, same = self._forward.run(jax.tree.leaves((leaves, carry, xs)), length=_length(xs))
         whole = [_repeated(array, xs) if fixed else array for array, fixed in zip(stacked, same, strict=True)]
@@ -108,7 +108,7 @@ class NativeScan:
         kept = jax.tree.unflatten(self._kept_tree, stacked)[2]
         return (jax.tree.unflatten(jax.tree.structure(carry), carried), ys), (kept, vectors)
 
-    def backward(self, saved: Any, leaves: list[Array], xs: Any, cotangents: Any) -> ScanGradient:
+    def backward(self, saved: Any, leaves: list[Any], xs: Any, cotangents: Any) -> ScanGradient:
         """The gradients, from what `forward` kept and those of its results."""
         (kept, vectors), (carry_ct, y_ct) = saved, cotangents
         sums = jax.tree.map(jnp.zeros_like, self.step.looped_of(leaves))
@@ -117,6 +117,7 @@ class NativeScan:
         carried, stacked, same = self._backward.run(arguments, length=_length(xs), reverse=True)
         whole = [_repeated(array, xs) if fixed else array for array, fixed in zip(stacked, same, strict=True)]
         (carry_floats, sums), (x_floats, taps, again) = jax.tree.unflatten(self._backward_tree, [*carried, *whole])
+        sums = {index: total for index, total in sums.items() if _is_float(total)}
         return ScanGradient(sums, _filled(carry_floats, carry_ct), _filled(x_floats, xs), taps, again or vectors)
 
 

@@ -164,6 +164,35 @@ static void product(const float *a, long lda, const float *packed, float *c, lon
   }
 }
 
+/* C[k, n] = A[depth, k]^T B[depth, n], as a sum over pieces that stay in cache. */
+static void sum_of_outer_products(const float *a, const float *b, float *c, long depth, long k, long n) {
+  enum { PIECE = 256 };
+  float *turned = aligned_alloc(64, k * PIECE * sizeof(float));
+  float *packed = aligned_alloc(64, (packed_size(PIECE, n) * sizeof(float) + 63) / 64 * 64);
+  memset(c, 0, k * n * sizeof(float));
+  for (long first = 0; first < depth; first += PIECE, a += PIECE * k, b += PIECE * n) {
+    long size = depth - first < PIECE ? depth - first : PIECE;
+    for (long row = 0; row < k; row += 16)
+      for (long i = 0; i < size; i++)
+        for (long r = row; r < k && r < row + 16; r++) turned[r * PIECE + i] = a[i * k + r];
+    pack(b, n, 1, size, n, packed);
+    const float *panel = packed;
+    for (long column = 0; column < n; column += NR) {
+      long columns = n - column < NR ? n - column : NR, vectors = columns > VL ? 2 : 1;
+      for (long row = 0; row < k; row += MR) {
+        long rows = k - row < MR ? k - row : MR;
+        float sums[MR * NR];
+        tiles[rows][vectors - 1](turned + row * PIECE, PIECE, panel, sums, NR, size, vectors * VL);
+        for (long r = 0; r < rows; r++)
+          for (long j = 0; j < columns; j++) c[(row + r) * n + column + j] += sums[r * NR + j];
+      }
+      panel += size * vectors * VL;
+    }
+  }
+  free(turned);
+  free(packed);
+}
+
 /* XLA's interface for foreign functions, as far as it is needed here; see xla/ffi/api/c_api.h. */
 #include "xla/ffi/api/c_api.h"
 

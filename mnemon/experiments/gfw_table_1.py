@@ -95,8 +95,8 @@ EXPERIMENT = Experiment(
             None,
             "20 epochs; the gated net at its published size, the others at about its number of parameters; Nadam from "
             "0.002 to 0 (the paper: no decay, and an unknown number of epochs); the norm of the gradient clipped at "
-            "0.05 and LN of the gated net with 0.1 added to the variance, without which training is unsteady (the paper "
-            "mentions neither)",
+            "0.05 and LN of the gated net with 0.1 added to the variance, without which training is unsteady (the "
+            "paper mentions neither)",
         ),
         "paper": Preset(
             _arms(100 * EPOCH, 256, True, records=100),
