@@ -556,7 +556,7 @@ class _Emitter:
 
     def _cumulative(self, index: int, op: Op) -> None:
         view, out = self._reading(op.inputs[0]), self._reading(op.outputs[0])
-        axis = op.params["axis"] - self.by_example
+        axis = int(op.params["axis"]) - self.by_example
         parameters, arguments, pointer = self._parameters([view], [out])
         size, others = view.shape[axis], [(d, view.shape[d]) for d in range(len(view.shape)) if d != axis]
         place = f"i{axis} = {size - 1}L - step" if op.params["reverse"] else f"i{axis} = step"
@@ -589,7 +589,7 @@ class _Emitter:
         self._function(index, parameters, arguments, _loops([(d, view.shape[d]) for d in dims], body))
 
     def _concatenate(self, index: int, op: Op) -> None:
-        out, axis, first = self._reading(op.outputs[0]), op.params["dimension"] - self.by_example, 0
+        out, axis, first = self._reading(op.outputs[0]), int(op.params["dimension"]) - self.by_example, 0
         for value in op.inputs:
             shape = value.shape[self.by_example :]
             part = out._replace(shape=shape, offset=out.offset + first * out.strides[axis])
@@ -597,7 +597,7 @@ class _Emitter:
             first += shape[axis]
 
     def _stack(self, index: int, op: Op) -> None:
-        out, axis = self._reading(op.outputs[0]), op.params["axis"] - self.by_example
+        out, axis = self._reading(op.outputs[0]), int(op.params["axis"]) - self.by_example
         strides = out.strides[:axis] + out.strides[axis + 1 :]
         for n, value in enumerate(op.inputs):
             shape, offset = value.shape[self.by_example :], out.offset + n * out.strides[axis]
@@ -821,9 +821,9 @@ def _is_by_example(op: Op, rows: int) -> bool:
     if op.name == "pad":
         return tuple(params["padding_config"][0]) == (0, 0, 0)
     if op.name in ("concatenate", "stack"):
-        return params["dimension" if op.name == "concatenate" else "axis"] > 0
+        return bool(params["dimension" if op.name == "concatenate" else "axis"] > 0)
     if op.name in _CUMULATIVE:
-        return params["axis"] > 0
+        return bool(params["axis"] > 0)
     same = bool(op.inputs[0].shape) and op.inputs[0].shape[0] == rows
     return same and 0 not in params.get("axes", ())
 
