@@ -101,7 +101,7 @@ EXPERIMENT = Experiment(
     "fast weights 25 (1.8)",
     presets={
         "smoke": Preset(_arms(20, 8, ("lstm", "attention-fw")), 1, None, "20 updates of 8 streams: too few to tell"),
-        "laptop": Preset(_arms(200, 256), 3, None, "200 updates of 256 streams on one core of a CPU"),
+        "laptop": Preset(_arms(200, 256), 3, None, "200 updates of 256 streams"),
         "paper": Preset(_arms(5_000, 256), 3, None, "5,000 updates of 256 streams, on whatever machine it runs on"),
     },
     table=table,
