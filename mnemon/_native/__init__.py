@@ -7,6 +7,7 @@ the same in all steps are packed once; the C compiler of the machine makes a fun
 from the traced body, so cells know nothing of it. A body with an operation that is not known here is left to XLA.
 
 - `_graph.py`: a jaxpr as a flat list of operations;
+- `_layout.py`: where the entries of arrays are, and loops over them in C;
 - `_emit.py`: operations as C, with `kernels.h`;
 - `_build.py`: C as a function that XLA can call;
 - `_loop.py`: what is done before the loop, and the call;

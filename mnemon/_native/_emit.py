@@ -2,18 +2,33 @@
 
 import collections
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ._graph import Op, Value
+from ._layout import (
+    C_TYPES,
+    View,
+    as_one_axis,
+    c_type,
+    contiguous,
+    index_along,
+    index_of,
+    literal,
+    loop_nest,
+    loops_along,
+    loops_over,
+    merged,
+    rounded,
+    spread,
+    strides_in,
+)
 
 # What the kernels of a group may touch before they are done for one example after another.
 _FITTING_BYTES = 2**18
 
-C_TYPES = {"float32": "float", "int32": "int32_t", "uint32": "uint32_t", "bool": "uint8_t"}
 
 # An entry of the result from entries of the operands.
 _POINTWISE = {
@@ -87,40 +102,6 @@ def supported(op: Op) -> bool:
     return op.name in _POINTWISE or op.name in _VIEWS or op.name in _REDUCTIONS or op.name in _OTHERS
 
 
-class View(NamedTuple):
-    """Entries of a stored value, which may be another than the one looked at."""
-
-    root: Value
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    lead: int = 0  # from one example to the next, where it is a view of one example
-
-    @property
-    def key(self) -> tuple[Value, int]:
-        """Views with the same key can share a pointer."""
-        return self.root, self.lead
-
-    def of_one(self) -> "View":
-        """What it shows of one example."""
-        if not self.shape:
-            return self
-        lead = 0 if self.shape[0] == 1 else self.strides[0]
-        return View(self.root, self.shape[1:], self.strides[1:], self.offset, lead)
-
-    def shows_only(self, rows: int) -> bool:
-        """Whether what it shows of an example is that example's part of the stored value."""
-        if not self.shape or self.shape[0] != rows or not self.root.shape or self.root.shape[0] != rows:
-            return False
-        part = self.root.size // rows
-        reach = self.offset + sum((n - 1) * s for n, s in zip(self.shape[1:], self.strides[1:], strict=True))
-        return self.strides[0] == part and min((0, *self.strides)) == 0 and 0 <= reach < part
-
-
-def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
-
-
 @dataclasses.dataclass(eq=False)
 class _Kernel:
     """Operations of one loop nest: several pointwise ones over the same shape, or one of another kind."""
@@ -178,7 +159,7 @@ class _Emitter:
         self.fixed = set(loop.fixed)
         self.by_example = False  # whether kernels are emitted for one example
         for value in (*loop.fixed, *loop.stepped, *loop.carried):
-            self.views[value] = View(value, value.shape, _contiguous(value.shape), 0)
+            self.views[value] = View(value, value.shape, contiguous(value.shape), 0)
         for op in loop.ops:
             self._schedule(op)
 
@@ -212,7 +193,7 @@ class _Emitter:
                 self._store(value)
         for value in op.outputs:
             self.made_by[value] = index
-            self.views[value] = View(value, value.shape, _contiguous(value.shape), 0)
+            self.views[value] = View(value, value.shape, contiguous(value.shape), 0)
             if op.name == "dot_general":
                 self._pack(op)
             if pointwise:
@@ -245,7 +226,7 @@ class _Emitter:
                 spread[to] = strides[d] if shape[d] == out[to] else 0
             return self._views(source, [(out, tuple(spread), offset)])
         if op.name in ("reshape", "squeeze", "expand_dims"):
-            reshaped = _reshaped(shape, strides, out)
+            reshaped = strides_in(shape, strides, out)
             return None if reshaped is None else self._views(source, [(out, reshaped, offset)])
         if op.name == "transpose":
             order = params["permutation"]
@@ -398,20 +379,20 @@ class _Emitter:
 
     def _placeable(self, value: Value) -> bool:
         """Whether its kernel can write it anywhere."""
-        plain = View(value, value.shape, _contiguous(value.shape), 0)
+        plain = View(value, value.shape, contiguous(value.shape), 0)
         return value in self.stored and value not in self.address and self.views[value] == plain
 
     def _stays(self, value: Value) -> bool:
         """Whether what is carried can be left where it is: it is an input that does not change."""
         view = self.views.get(value)
-        if view is None or view != View(view.root, value.shape, _contiguous(value.shape), 0):
+        if view is None or view != View(view.root, value.shape, contiguous(value.shape), 0):
             return False
         return view.root in self.fixed or view.root in self.loop.stepped
 
     def _spare(self, name: str, value: Value, count: int) -> str:
         ctype = C_TYPES[str(value.dtype)]
         start = self.size
-        self.size += _rounded(value.size * count * np.dtype(value.dtype).itemsize)
+        self.size += rounded(value.size * count * np.dtype(value.dtype).itemsize)
         return f"{ctype} *{name} = ({ctype} *)(memory + {start}L);"
 
     def _place_rest(self) -> None:
@@ -432,7 +413,7 @@ class _Emitter:
         for index in range(len(self.kernels)):
             for value in begins[index]:
                 size = value.size // self.rows if value in self.alone else value.size
-                need = _rounded(size * value.dtype.itemsize)
+                need = rounded(size * value.dtype.itemsize)
                 fitting = [block for block in free if need <= block[0] <= 2 * need]
                 block = min(fitting) if fitting else (need, self.size)
                 if fitting:
@@ -484,19 +465,19 @@ class _Emitter:
         writes = {value: self._reading(value) for value in made if value in self.stored}
         ordered = [value for op in kernel.ops for value in op.outputs if value in writes]
         arrays = [*reads.items(), *((value, writes[value]) for value in ordered)]
-        dims, strides = _merged(shape, [_spread(view, shape) for _, view in arrays])
+        dims, strides = merged(shape, [spread(view, shape) for _, view in arrays])
         names = {value: f"v{n}" for n, value in enumerate([*reads, *(v for op in kernel.ops for v in op.outputs)])}
         body = []
         parameters, arguments, pointer = self._parameters([*reads.values()], [writes[value] for value in ordered])
         for (value, view), stride in zip(arrays[: len(reads)], strides, strict=False):
-            where = _index(stride, view.offset)
-            body.append(f"{_ctype(value)} {names[value]} = {pointer[view.key]}[{where}];")
+            where = index_along(stride, view.offset)
+            body.append(f"{c_type(value)} {names[value]} = {pointer[view.key]}[{where}];")
         for op in kernel.ops:
-            operands = [_literal(value) if value.constant is not None else names[value] for value in op.inputs]
-            body.append(f"{_ctype(op.outputs[0])} {names[op.outputs[0]]} = {_expression(op, operands)};")
+            operands = [literal(value) if value.constant is not None else names[value] for value in op.inputs]
+            body.append(f"{c_type(op.outputs[0])} {names[op.outputs[0]]} = {_expression(op, operands)};")
         for value, stride in zip(ordered, strides[len(reads) :], strict=True):
-            body.append(f"{pointer[writes[value].key]}[{_index(stride, 0)}] = {names[value]};")
-        self._function(index, parameters, arguments, _nest(dims, body, simd=True))
+            body.append(f"{pointer[writes[value].key]}[{index_along(stride, 0)}] = {names[value]};")
+        self._function(index, parameters, arguments, loops_along(dims, body, simd=True))
 
     def _parameters(self, reads: Sequence[View], writes: Sequence[View]) -> tuple[list[str], list[str], dict]:
         pointer: dict[tuple[Value, int], str] = {}
@@ -505,7 +486,7 @@ class _Emitter:
             for view in views:
                 if view.key not in pointer:
                     pointer[view.key] = f"p{len(pointer)}"
-                    parameters.append(f"{const}{_ctype(view.root)} *restrict {pointer[view.key]}")
+                    parameters.append(f"{const}{c_type(view.root)} *restrict {pointer[view.key]}")
                     moved = f" + b * {view.lead}L" if view.lead and view.root not in self.alone else ""
                     arguments.append(f"{self.address[view.root]}{moved}")
         return parameters, arguments, pointer
@@ -523,35 +504,35 @@ class _Emitter:
         parameters, arguments, pointer = self._parameters([view], [into])
         kept = [d for d in range(len(view.shape)) if d not in axes]
         reduced = [d for d in range(len(view.shape)) if d in axes and view.shape[d] > 1]
-        out_strides = dict(zip(kept, _contiguous([view.shape[d] for d in kept]), strict=True))
+        out_strides = dict(zip(kept, contiguous([view.shape[d] for d in kept]), strict=True))
         kept = [d for d in kept if view.shape[d] > 1]
-        ctype, source, target = _ctype(out), pointer[view.key], pointer[into.key]
+        ctype, source, target = c_type(out), pointer[view.key], pointer[into.key]
         # The innermost loop goes along the entries that are next to each other.
         by_row = not kept or (reduced and abs(view.strides[reduced[-1]]) < abs(view.strides[kept[-1]] or 10**9))
-        everywhere = _index_of(view, range(len(view.shape)))
+        everywhere = index_of(view, range(len(view.shape)))
         if by_row or len(kept) == 0:
             where = " + ".join(f"i{d} * {out_strides[d]}L" for d in kept) or "0"
             inner = f"acc = {combine.format('acc', 'x')};"
             inside = [f"{ctype} x = {source}[{everywhere}];", inner]
-            sums = _loops([(d, view.shape[d]) for d in reduced], inside, f"reduction({symbol}:acc)")
+            sums = loops_over([(d, view.shape[d]) for d in reduced], inside, f"reduction({symbol}:acc)")
             body = [f"{ctype} acc = {start};", sums, f"{target}[{where}] = acc;"]
-            text = _loops([(d, view.shape[d]) for d in kept], body)
+            text = loops_over([(d, view.shape[d]) for d in kept], body)
         else:
             last, outer = kept[-1], kept[:-1]
             row = f"{ctype} acc[{view.shape[last]}];"
             where = " + ".join(f"i{d} * {out_strides[d]}L" for d in outer) or "0"
-            clear = _loops([(last, view.shape[last])], [f"acc[i{last}] = {start};"], "")
+            clear = loops_over([(last, view.shape[last])], [f"acc[i{last}] = {start};"], "")
             inside = [
                 f"{ctype} x = {source}[{everywhere}];",
                 f"acc[i{last}] = {combine.format(f'acc[i{last}]', 'x')};",
             ]
-            add = _loops([*((d, view.shape[d]) for d in reduced), (last, view.shape[last])], inside, "")
-            put = _loops(
+            add = loops_over([*((d, view.shape[d]) for d in reduced), (last, view.shape[last])], inside, "")
+            put = loops_over(
                 [(last, view.shape[last])],
                 [f"{target}[{where} + i{last} * {out_strides[last]}L] = acc[i{last}];"],
                 "",
             )
-            text = _loops([(d, view.shape[d]) for d in outer], [row, clear, add, put])
+            text = loops_over([(d, view.shape[d]) for d in outer], [row, clear, add, put])
         self._function(index, parameters, arguments, text)
 
     def _cumulative(self, index: int, op: Op) -> None:
@@ -561,14 +542,14 @@ class _Emitter:
         size, others = view.shape[axis], [(d, view.shape[d]) for d in range(len(view.shape)) if d != axis]
         place = f"i{axis} = {size - 1}L - step" if op.params["reverse"] else f"i{axis} = step"
         combined = _CUMULATIVE[op.name].format("acc", "x")
-        target = _index_of(out, range(len(view.shape)))
+        target = index_of(out, range(len(view.shape)))
         body = [
             "float acc = 0;",
             f"for (long step = 0; step < {size}; step++) {{ long {place}; float x = "
-            f"{pointer[view.key]}[{_index_of(view, range(len(view.shape)))}]; acc = step ? {combined} : x; "
+            f"{pointer[view.key]}[{index_of(view, range(len(view.shape)))}]; acc = step ? {combined} : x; "
             f"{pointer[out.key]}[{target}] = acc; }}",
         ]
-        self._function(index, parameters, arguments, _loops(others, body))
+        self._function(index, parameters, arguments, loops_over(others, body))
 
     def _arg(self, index: int, op: Op) -> None:
         view, out = self._reading(op.inputs[0]), self._reading(op.outputs[0])
@@ -576,17 +557,17 @@ class _Emitter:
         parameters, arguments, pointer = self._parameters([view], [out])
         dims = [d for d in range(len(view.shape)) if d != axis]
         where = " + ".join(
-            f"i{d} * {stride}L" for d, stride in zip(dims, _contiguous([view.shape[d] for d in dims]), strict=True)
+            f"i{d} * {stride}L" for d, stride in zip(dims, contiguous([view.shape[d] for d in dims]), strict=True)
         )
         better = ">" if op.name == "argmax" else "<"
         body = [
             "float best = 0; long at = 0;",
             f"for (long i{axis} = 0; i{axis} < {view.shape[axis]}; i{axis}++) {{ "
-            f"float x = {pointer[view.key]}[{_index_of(view, range(len(view.shape)))}]; "
+            f"float x = {pointer[view.key]}[{index_of(view, range(len(view.shape)))}]; "
             f"if (i{axis} == 0 || x {better} best || (x != x && best == best)) {{ best = x; at = i{axis}; }} }}",
             f"{pointer[out.key]}[{where or '0'}] = at;",
         ]
-        self._function(index, parameters, arguments, _loops([(d, view.shape[d]) for d in dims], body))
+        self._function(index, parameters, arguments, loops_over([(d, view.shape[d]) for d in dims], body))
 
     def _concatenate(self, index: int, op: Op) -> None:
         out, axis, first = self._reading(op.outputs[0]), int(op.params["dimension"]) - self.by_example, 0
@@ -628,24 +609,24 @@ class _Emitter:
             self._fill_from(index, self._reading(value), target)
             return
         parameters, arguments, pointer = self._parameters([], [target])
-        dims, (stride,) = _merged(target.shape, [target.strides])
-        body = [f"{pointer[target.key]}[{_index(stride, target.offset)}] = {_literal(value)};"]
-        self._function(index, parameters, arguments, _nest(dims, body, simd=True))
+        dims, (stride,) = merged(target.shape, [target.strides])
+        body = [f"{pointer[target.key]}[{index_along(stride, target.offset)}] = {literal(value)};"]
+        self._function(index, parameters, arguments, loops_along(dims, body, simd=True))
 
     def _fill_from(self, index: int, view: View, target: View) -> None:
         parameters, arguments, pointer = self._parameters([view], [target])
-        dims, (read, write) = _merged(target.shape, [_spread(view, target.shape), target.strides])
-        place, source = _index(write, target.offset), _index(read, view.offset)
+        dims, (read, write) = merged(target.shape, [spread(view, target.shape), target.strides])
+        place, source = index_along(write, target.offset), index_along(read, view.offset)
         body = [f"{pointer[target.key]}[{place}] = {pointer[view.key]}[{source}];"]
-        self._function(index, parameters, arguments, _nest(dims, body, simd=True))
+        self._function(index, parameters, arguments, loops_along(dims, body, simd=True))
 
     def _copy_view(self, index: int, view: View, op: Op) -> str:
         out = self._reading(op.outputs[0])
         parameters, arguments, pointer = self._parameters([view], [out])
-        dims, (read,) = _merged(view.shape, [view.strides])
-        flat = _contiguous(dims)
-        body = [f"{pointer[out.key]}[{_index(flat, 0)}] = {pointer[view.key]}[{_index(read, view.offset)}];"]
-        self._function(index, parameters, arguments, _nest(dims, body, simd=True))
+        dims, (read,) = merged(view.shape, [view.strides])
+        flat = contiguous(dims)
+        body = [f"{pointer[out.key]}[{index_along(flat, 0)}] = {pointer[view.key]}[{index_along(read, view.offset)}];"]
+        self._function(index, parameters, arguments, loops_along(dims, body, simd=True))
         return self.calls.pop()
 
     def _copying(self, value: Value, target: str) -> Callable[[], str]:
@@ -653,16 +634,16 @@ class _Emitter:
 
     def _copy(self, value: Value, target: str) -> str:
         """A statement that writes a value where nothing else of the loop is."""
-        ctype = _ctype(value)
+        ctype = c_type(value)
         if value.constant is not None:
-            return f"for (long i = 0; i < {value.size}; i++) ({target})[i] = {_literal(value)};"
+            return f"for (long i = 0; i < {value.size}; i++) ({target})[i] = {literal(value)};"
         view = self.views[value]
-        if view.strides == _contiguous(value.shape):
+        if view.strides == contiguous(value.shape):
             address = f"{self.address[view.root]} + {view.offset}L"
             return f"memcpy({target}, {address}, {value.size}L * sizeof({ctype}));"
-        dims, (read,) = _merged(view.shape, [view.strides])
-        source = f"({self.address[view.root]})[{_index(read, view.offset)}]"
-        return _nest(dims, [f"({target})[{_index(_contiguous(dims), 0)}] = {source};"], simd=False)
+        dims, (read,) = merged(view.shape, [view.strides])
+        source = f"({self.address[view.root]})[{index_along(read, view.offset)}]"
+        return loops_along(dims, [f"({target})[{index_along(contiguous(dims), 0)}] = {source};"], simd=False)
 
     def _product(self, index: int, op: Op) -> None:
         packed = self.packing.get(op)
@@ -692,8 +673,8 @@ class _Emitter:
             return
         if swapped:
             left, right, rows, columns, sums = right, left, columns, rows, [(n, r, s) for n, s, r in sums]
-        along_left, along_right = _one([(n, s) for n, s, _ in sums]), _one([(n, r) for n, _, r in sums])
-        vectors, matrix = _one(rows), _one(columns)
+        along_left, along_right = as_one_axis([(n, s) for n, s, _ in sums]), as_one_axis([(n, r) for n, _, r in sums])
+        vectors, matrix = as_one_axis(rows), as_one_axis(columns)
         if along_left is None or along_right is None or vectors is None or matrix is None:
             return
         (k, step), (_, row), (m, lda), (n, column) = along_left, along_right, vectors, matrix
@@ -702,7 +683,7 @@ class _Emitter:
         self.packing[op] = _Packed(left, right, lda, m, (row, column, k, n))
         if swapped:  # what is computed is the transpose of what is wanted
             out, free = op.outputs[0], len(columns)
-            strides = _contiguous((*out.shape[free:], *out.shape[:free]))
+            strides = contiguous((*out.shape[free:], *out.shape[:free]))
             ahead = len(out.shape) - free
             self.views[out] = View(out, out.shape, (*strides[ahead:], *strides[:ahead]), 0)
 
@@ -710,7 +691,7 @@ class _Emitter:
         parameters, arguments, pointer = self._parameters([left, right], [out])
         names = iter(f"i{n}" for n in range(100))
         shape = [n for n, *_ in (*batch, *rows, *columns)]
-        out_strides = iter(_contiguous(shape))
+        out_strides = iter(contiguous(shape))
         axes = []  # name, size, strides in left, right, out
         for n, s, r in batch:
             axes.append(("batch", next(names), n, s, r, next(out_strides)))
@@ -739,27 +720,27 @@ class _Emitter:
             order = [(axis[1], axis[2]) for axis in (*others, along_sum)]
             body = [
                 "float acc = 0;",
-                _for(order, [f"acc += {a} * {b};"], "reduction(+:acc)"),
+                loop_nest(order, [f"acc += {a} * {b};"], "reduction(+:acc)"),
                 f"{target}[{where(2, 0, kept)}] = acc;",
             ]
-            text = _for([(axis[1], axis[2]) for axis in kept], body, None)
+            text = loop_nest([(axis[1], axis[2]) for axis in kept], body, None)
         elif vector is not None:
             outer = [axis for axis in kept if axis is not vector]
             name, size = vector[1], vector[2]
             body = [
                 f"float acc[{size}];",
-                _for([(name, size)], [f"acc[{name}] = 0;"], ""),
-                _for([*((axis[1], axis[2]) for axis in summed), (name, size)], [f"acc[{name}] += {a} * {b};"], ""),
-                _for([(name, size)], [f"{target}[{where(2, 0, kept)}] = acc[{name}];"], ""),
+                loop_nest([(name, size)], [f"acc[{name}] = 0;"], ""),
+                loop_nest([*((axis[1], axis[2]) for axis in summed), (name, size)], [f"acc[{name}] += {a} * {b};"], ""),
+                loop_nest([(name, size)], [f"{target}[{where(2, 0, kept)}] = acc[{name}];"], ""),
             ]
-            text = _for([(axis[1], axis[2]) for axis in outer], body, None)
+            text = loop_nest([(axis[1], axis[2]) for axis in outer], body, None)
         else:
             body = [
                 "float acc = 0;",
-                _for([(axis[1], axis[2]) for axis in summed], [f"acc += {a} * {b};"], "reduction(+:acc)"),
+                loop_nest([(axis[1], axis[2]) for axis in summed], [f"acc += {a} * {b};"], "reduction(+:acc)"),
                 f"{target}[{where(2, 0, kept)}] = acc;",
             ]
-            text = _for([(axis[1], axis[2]) for axis in kept], body, None)
+            text = loop_nest([(axis[1], axis[2]) for axis in kept], body, None)
         self._function(index, parameters, arguments, text)
 
     # The file.
@@ -771,12 +752,12 @@ class _Emitter:
         number = 0
         for name, values in groups:
             for n, value in enumerate(values):
-                lines.append(f"const {_ctype(value)} *{name}{n} = in[{number}];")
+                lines.append(f"const {c_type(value)} *{name}{n} = in[{number}];")
                 number += 1
         number = 0
         for name, values in (("out_carried", loop.carried), ("stacked", loop.stacked)):
             for n, value in enumerate(values):
-                lines.append(f"{_ctype(value)} *{name}{n} = out[{number}];")
+                lines.append(f"{c_type(value)} *{name}{n} = out[{number}];")
                 number += 1
         lines.append(f"char *memory = aligned_alloc(64, {max(self.size, 64)}L);")
         lines += self.prologue
@@ -784,10 +765,10 @@ class _Emitter:
         for n, value in enumerate(loop.carried):
             if value in self.homes:
                 home = f"stacked{self.homes[value]} + {first}L * {value.size}L"
-                lines.append(f"memcpy({home}, in_carried{n}, {value.size}L * sizeof({_ctype(value)}));")
-                lines.append(f"const {_ctype(value)} *carried{n} = {home};")
+                lines.append(f"memcpy({home}, in_carried{n}, {value.size}L * sizeof({c_type(value)}));")
+                lines.append(f"const {c_type(value)} *carried{n} = {home};")
             else:
-                lines.append(f"const {_ctype(value)} *carried{n} = in_carried{n};")
+                lines.append(f"const {c_type(value)} *carried{n} = in_carried{n};")
         lines.append(f"for (long n = 0; n < {loop.length}; n++) {{")
         step = f"long t = {loop.length - 1} - n, next = t - 1;" if loop.reverse else "long t = n, next = t + 1;"
         lines.append(f"{step} int last = n == {loop.length - 1}; (void)next; (void)last; (void)t;")
@@ -795,13 +776,13 @@ class _Emitter:
         lines += [copy() for copy in self.copies]
         after = []
         for n, before in enumerate(loop.carried):
-            lines.append(f"const {_ctype(before)} *after{n} = {self.after[n]};")
+            lines.append(f"const {c_type(before)} *after{n} = {self.after[n]};")
             after.append(f"carried{n} = after{n};")
         lines += [*after, "}"]
         for n, value in enumerate(loop.carried):
             lines.append(
                 f"if (carried{n} != out_carried{n}) memcpy(out_carried{n}, carried{n}, "
-                f"{value.size}L * sizeof({_ctype(value)}));"
+                f"{value.size}L * sizeof({c_type(value)}));"
             )
         lines += [f"free({name});" for name in self.packed.values()]
         lines += ["free(memory);", "}"]
@@ -850,32 +831,12 @@ def _factors(op: Op, left: View, right: View, drop: bool = False) -> tuple:
     return left, right, both(left_batch, right_batch), rows, columns, both(left_sum, right_sum)
 
 
-def _ctype(value: Value) -> str:
-    return C_TYPES[str(value.dtype)]
-
-
-def _rounded(size: int) -> int:
-    return -(-size // 64) * 64
-
-
-def _literal(value: Value) -> str:
-    constant = value.constant
-    if str(value.dtype) != "float32":
-        return str(int(constant or 0)) + ("u" if str(value.dtype) == "uint32" else "")
-    number = float(np.float32(constant))
-    if math.isnan(number):
-        return '__builtin_nanf("")'
-    if math.isinf(number):
-        return "__builtin_inff()" if number > 0 else "(-__builtin_inff())"
-    return f"{number!r}f" if number >= 0 else f"({number!r}f)"
-
-
 def _expression(op: Op, operands: list[str]) -> str:
     of = str(op.inputs[0].dtype)
     if op.name == "convert_element_type":
         if str(op.outputs[0].dtype) == "bool":
             return f"{operands[0]} != 0"
-        return f"({_ctype(op.outputs[0])}){operands[0]}"
+        return f"({c_type(op.outputs[0])}){operands[0]}"
     if op.name == "integer_pow":
         power = op.params["y"]
         product = " * ".join([operands[0]] * abs(power)) or "1.0f"
@@ -887,95 +848,3 @@ def _expression(op: Op, operands: list[str]) -> str:
     if op.name in ("max", "min") and of != "float32":
         return f"{operands[0]} {'>' if op.name == 'max' else '<'} {operands[1]} ? {operands[0]} : {operands[1]}"
     return _POINTWISE[op.name].format(*operands)
-
-
-def _spread(view: View, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of a view over a shape that it has, or that it is spread over where it has size one, or no axes."""
-    if not view.shape:
-        return (0,) * len(shape)
-    return tuple(0 if n == 1 else stride for n, stride in zip(view.shape, view.strides, strict=True))
-
-
-def _reshaped(shape: Sequence[int], strides: Sequence[int], out: Sequence[int]) -> tuple[int, ...] | None:
-    """Strides of the same entries in another shape; None where there are none."""
-    old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
-    result: list[int] = []
-    position = 0
-    left: list[tuple[int, int]] = []
-    for n in out:
-        if n == 1:
-            result.append(0)
-            continue
-        if not left:
-            if position >= len(old):
-                return None
-            size, stride = old[position]
-            position += 1
-            while size < n or size % n:
-                if position >= len(old) or old[position][1] * old[position][0] != stride:
-                    return None
-                size, stride = size * old[position][0], old[position][1]
-                position += 1
-            left = [(size, stride)]
-        size, stride = left.pop()
-        if size % n:
-            return None
-        result.append(stride * (size // n))
-        if size // n > 1:
-            left = [(size // n, stride)]
-    return tuple(result)
-
-
-def _merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The same loops with fewer of them: those that all arrays run through as if they were one."""
-    dims: list[int] = []
-    merged: list[list[int]] = [[] for _ in strides]
-    for d, n in enumerate(shape):
-        if n == 1:
-            continue
-        steps = [s[d] for s in strides]
-        if dims and all(m[-1] == n * step for m, step in zip(merged, steps, strict=True)):
-            dims[-1] *= n
-            for m, step in zip(merged, steps, strict=True):
-                m[-1] = step
-        else:
-            dims.append(n)
-            for m, step in zip(merged, steps, strict=True):
-                m.append(step)
-    return tuple(dims), [tuple(m) for m in merged]
-
-
-def _one(axes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Axes as a single one: its size and stride; None where there is none."""
-    dims, (strides,) = _merged([n for n, _ in axes], [[s for _, s in axes]])
-    if len(dims) > 1:
-        return None
-    return (dims[0], strides[0]) if dims else (1, 1)
-
-
-def _index(strides: Sequence[int], offset: int) -> str:
-    terms = [f"i{d} * {stride}L" for d, stride in enumerate(strides) if stride]
-    return " + ".join([*terms, f"{offset}L"] if offset or not terms else terms)
-
-
-def _index_of(view: View, dims: Sequence[int]) -> str:
-    terms = [f"i{d} * {view.strides[d]}L" for d in dims if view.strides[d] and view.shape[d] > 1]
-    return " + ".join([*terms, f"{view.offset}L"] if view.offset or not terms else terms)
-
-
-def _for(order: Sequence[tuple[str, int]], body: list[str], simd: str | None) -> str:
-    """Nested loops; the innermost one is a vector loop if `simd` is a text, with that clause."""
-    lines = []
-    for n, (name, size) in enumerate(order):
-        if simd is not None and n == len(order) - 1:
-            lines.append(f"#pragma omp simd {simd}\n")
-        lines.append(f"for (long {name} = 0; {name} < {size}; {name}++) {{")
-    return "\n".join(lines) + "\n" + "\n".join(body) + "\n" + "}" * len(order)
-
-
-def _loops(order: Sequence[tuple[int, int]], body: list[str], simd: str | None = None) -> str:
-    return _for([(f"i{d}", size) for d, size in order], body, simd)
-
-
-def _nest(dims: Sequence[int], body: list[str], *, simd: bool) -> str:
-    return _for([(f"i{d}", size) for d, size in enumerate(dims)], body, "" if simd else None)

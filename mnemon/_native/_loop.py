@@ -9,8 +9,9 @@ from jax.extend import core as jex
 from jaxtyping import Array
 
 from ._build import register
-from ._emit import C_TYPES, Loop, emit, supported
+from ._emit import Loop, emit, supported
 from ._graph import BY_STEP, CARRIED, FIXED, Op, Value, flatten
+from ._layout import C_TYPES
 
 
 class Unsupported(Exception):
