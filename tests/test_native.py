@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mnemon import Plan, _native, choose_plan, make_cell, unroll
-from mnemon._native import NativeLoop, Unsupported, _build, _emit, native_is_possible
+from mnemon._native import NativeLoop, Unsupported, _build, _schedule, native_is_possible
 from mnemon._native._graph import BY_STEP, CARRIED, FIXED
 from mnemon.cells import CELLS
 from tests.conformance.test_cells import NOT_NATIVE
@@ -32,10 +32,10 @@ def _run(body, fixed, carried, stepped, *, reverse: bool = False):
     return jax.tree.leaves(expected), [*after, *stacked]
 
 
-def _assert_same(body, fixed, carried, stepped, **options) -> None:
+def _assert_same(body, fixed, carried, stepped, *, atol: float = 2e-6, **options) -> None:
     expected, found = _run(body, fixed, carried, stepped, **options)
     for one, other in zip(expected, found, strict=True):
-        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=2e-5, atol=atol)
 
 
 def _arrays(*shapes):
@@ -46,7 +46,7 @@ def _arrays(*shapes):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_operations(reverse, by_example, monkeypatch):
     """Views, reductions, products with fixed and with changing matrices, forwards and backwards."""
-    monkeypatch.setattr(_emit, "_FITTING_BYTES", -1 if by_example else 2**40)
+    monkeypatch.setattr(_schedule, "_FITTING_BYTES", -1 if by_example else 2**40)
     weights, bias, h, m, x = _arrays((5, 7), (7,), (BATCH, 5), (BATCH, 4, 5), (TIME, BATCH, 7))
 
     def body(fixed, carried, x):
@@ -70,6 +70,26 @@ def test_operations(reverse, by_example, monkeypatch):
         return after, (joined, stacked, running, largest, h, gram.transpose(0, 2, 1), best, jnp.any(chosen > 0, axis=1))
 
     _assert_same(body, (weights, bias), (h, m, jnp.zeros((BATCH,), jnp.int32)), x, reverse=reverse)
+
+
+PRODUCTS = ("bik,bkj->bij", "bik,bjk->bij", "bki,bkj->bij", "bkj,bki->bij", "bk,bkj->bj", "bjk,bk->bj", "bi,bj->bji")
+
+
+@pytest.mark.parametrize("sizes", [{"i": 3, "j": 17, "k": 50}, {"i": 7, "j": 70, "k": 16}, {"i": 33, "j": 16, "k": 4}])
+@pytest.mark.parametrize("by_example", [False, True])
+def test_products_of_what_changes(sizes, by_example, monkeypatch):
+    """Of long and short vectors, with pieces that do not fill the vectors of the processor, in all layouts."""
+    monkeypatch.setattr(_schedule, "_FITTING_BYTES", -1 if by_example else 2**40)
+    shapes = [product.split("->")[0].split(",") for product in PRODUCTS]
+    factors = [_arrays(*(tuple({"b": BATCH, **sizes}[axis] for axis in one) for one in pair)) for pair in shapes]
+
+    def body(_, carried, x):
+        scaled = [[(1 + x) * array for array in pair] for pair in carried]
+        made = [jnp.einsum(product, *pair) for product, pair in zip(PRODUCTS, scaled, strict=True)]
+        sums = [(jnp.sum(one**2, axis=-1), jnp.sum(one, axis=1), jnp.max(one, axis=(0, -1))) for one in made]
+        return [[0.5 * one for one in pair] for pair in scaled], (made, sums)
+
+    _assert_same(body, (), factors, jnp.linspace(0.0, 1.0, TIME), atol=2e-5)
 
 
 FUNCTIONS = {

@@ -8,7 +8,10 @@ from the traced body, so cells know nothing of it. A body with an operation that
 
 - `_graph.py`: a jaxpr as a flat list of operations;
 - `_layout.py`: where the entries of arrays are, and loops over them in C;
-- `_emit.py`: operations as C, with `kernels.h`;
+- `_ops.py`: which operations are known;
+- `_schedule.py`: which of them share loops, which go example by example;
+- `_places.py`: where values are in memory;
+- `_emit.py`: kernels and the file as C, with `kernels.h`;
 - `_build.py`: C as a function that XLA can call;
 - `_loop.py`: what is done before the loop, and the call;
 - `_scan.py`: a loop with its gradient, as `mnemon/_deferred.py` uses it.

@@ -9,9 +9,11 @@ from jax.extend import core as jex
 from jaxtyping import Array
 
 from ._build import register
-from ._emit import Loop, emit, supported
+from ._emit import emit
 from ._graph import BY_STEP, CARRIED, FIXED, Op, Value, flatten
 from ._layout import C_TYPES
+from ._ops import supported
+from ._schedule import Loop
 
 
 class Unsupported(Exception):

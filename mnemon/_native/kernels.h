@@ -193,6 +193,119 @@ static void sum_of_outer_products(const float *a, const float *b, float *c, long
   free(packed);
 }
 
+#ifdef LOOSE_PRODUCTS
+/* Products with matrices that are used once, where they are. Rows of B, or the vectors that are multiplied, have at
+   least VL entries. A last piece that is not full begins earlier and is done twice in part. */
+#if VL == 16
+#define WIDEST 4
+#else
+#define WIDEST 2
+#endif
+#define STRIDED(ROWS, VECTORS)                                                                                  \
+  static void strided_##ROWS##_##VECTORS(const float *restrict a, long row, long column,                        \
+                                         const float *restrict b, long ldb, float *restrict c, long ldc,        \
+                                         long k) {                                                              \
+    vector sums[ROWS][VECTORS];                                                                                 \
+    for (int r = 0; r < ROWS; r++)                                                                              \
+      for (int v = 0; v < VECTORS; v++) sums[r][v] = (vector){0};                                               \
+    for (long i = 0; i < k; i++, b += ldb, a += column) {                                                       \
+      vector each[VECTORS];                                                                                     \
+      for (int v = 0; v < VECTORS; v++) each[v] = *(const vector *)(b + v * VL);                                \
+      for (int r = 0; r < ROWS; r++)                                                                            \
+        for (int v = 0; v < VECTORS; v++) sums[r][v] += a[r * row] * each[v];                                   \
+    }                                                                                                           \
+    for (int r = 0; r < ROWS; r++)                                                                              \
+      for (int v = 0; v < VECTORS; v++) *(vector *)(c + r * ldc + v * VL) = sums[r][v];                         \
+  }
+#if WIDEST == 4
+#define WIDTHS(ROWS) STRIDED(ROWS, 1) STRIDED(ROWS, 2) STRIDED(ROWS, 3) STRIDED(ROWS, 4)
+#define ALL(ROWS) {strided_##ROWS##_1, strided_##ROWS##_2, strided_##ROWS##_3, strided_##ROWS##_4}
+#else
+#define WIDTHS(ROWS) STRIDED(ROWS, 1) STRIDED(ROWS, 2)
+#define ALL(ROWS) {strided_##ROWS##_1, strided_##ROWS##_2}
+#endif
+WIDTHS(1) WIDTHS(2) WIDTHS(3) WIDTHS(4)
+typedef void strided(const float *restrict, long, long, const float *restrict, long, float *restrict, long, long);
+static strided *const strided_tiles[4][WIDEST] = {ALL(1), ALL(2), ALL(3), ALL(4)};
+
+/* C[m, n] = A[m, k] B[k, n], A[i, j] = a[i * row + j * column], with rows of B and C of contiguous entries. */
+static void loose_product(const float *a, long row, long column, const float *b, long ldb, float *c, long ldc, long m,
+                          long k, long n) {
+  long blocks = (m + 3) / 4;
+  for (long first = 0; first < n;) {
+    long left = n - first, vectors = left < VL ? 1 : left / VL < WIDEST ? left / VL : WIDEST;
+    if (left < VL) first = n - VL;
+    for (long block = 0, i = 0; block < blocks; block++) {
+      long rows = (m - i + blocks - block - 1) / (blocks - block);
+      strided_tiles[rows - 1][vectors - 1](a + i * row, row, column, b + first, ldb, c + i * ldc + first, ldc, k);
+      i += rows;
+    }
+    first += vectors * VL;
+  }
+}
+
+/* Sums of VL vectors, each in its place: neighbouring entries are added until one is left. */
+#define LOW(i, w) ((i) / (2 * w) * (2 * w) + (i) % w + ((i) % (2 * w) < w ? 0 : VL))
+#define HIGH(i, w) (LOW(i, w) + w)
+#if VL == 16
+#define EACH(F, w) F(0, w), F(1, w), F(2, w), F(3, w), F(4, w), F(5, w), F(6, w), F(7, w), F(8, w), F(9, w), \
+                   F(10, w), F(11, w), F(12, w), F(13, w), F(14, w), F(15, w)
+#elif VL == 8
+#define EACH(F, w) F(0, w), F(1, w), F(2, w), F(3, w), F(4, w), F(5, w), F(6, w), F(7, w)
+#else
+#define EACH(F, w) F(0, w), F(1, w), F(2, w), F(3, w)
+#endif
+#ifdef __clang__
+#define CHOOSE(x, y, F, w) __builtin_shufflevector(x, y, EACH(F, w))
+#else
+typedef int32_t lanes __attribute__((vector_size(VL * 4)));
+#define CHOOSE(x, y, F, w) __builtin_shuffle(x, y, (lanes){EACH(F, w)})
+#endif
+#define HALVE(w)                                                                                                \
+  for (int i = 0; i < VL / 2 / w; i++)                                                                          \
+    v[i] = CHOOSE(v[2 * i], v[2 * i + 1], LOW, w) + CHOOSE(v[2 * i], v[2 * i + 1], HIGH, w);
+INLINE vector sums_of(vector v[VL]) {
+  HALVE(1)
+  HALVE(2)
+#if VL > 4
+  HALVE(4)
+#endif
+#if VL > 8
+  HALVE(8)
+#endif
+  return v[0];
+}
+
+/* C[m, n] = A[m, k] B[n, k]^T, with rows of all three of contiguous entries. */
+static void inner_products(const float *a, long lda, const float *b, long ldb, float *c, long ldc, long m, long k,
+                           long n) {
+  long whole = k / VL * VL;
+  for (long i = 0; i < m; i++, a += lda, c += ldc) {
+    if (n < VL)
+      for (long j = 0; j < n; j++) {
+        float sum = 0;
+        _Pragma("omp simd reduction(+:sum)") for (long l = 0; l < k; l++) sum += a[l] * b[j * ldb + l];
+        c[j] = sum;
+      }
+    else
+      for (long j = 0; j < n; j += VL) {
+        long first = j + VL > n ? n - VL : j;
+        const float *rows = b + first * ldb;
+        vector sums[VL];
+        for (int r = 0; r < VL; r++) sums[r] = (vector){0};
+        for (long l = 0; l < whole; l += VL) {
+          vector each = *(const vector *)(a + l);
+          for (int r = 0; r < VL; r++) sums[r] += each * *(const vector *)(rows + r * ldb + l);
+        }
+        vector sum = sums_of(sums);
+        for (long l = whole; l < k; l++)
+          for (int r = 0; r < VL; r++) sum[r] += a[l] * rows[r * ldb + l];
+        *(vector *)(c + first) = sum;
+      }
+  }
+}
+#endif
+
 /* XLA's interface for foreign functions, as far as it is needed here; see xla/ffi/api/c_api.h. */
 #include "xla/ffi/api/c_api.h"
 
