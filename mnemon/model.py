@@ -62,6 +62,7 @@ class Model(eqx.Module):
         *,
         symbols: int | None = None,
         embedding_size: int | None = None,
+        embedding_scale: float = 1.0,
         input_layer: Rectified | None = None,
         output_layer_size: int | None = None,
         precision: Precision = "float32",
@@ -73,6 +74,7 @@ class Model(eqx.Module):
         - `output_size`: size of the readout.
         - `symbols`: how many symbols there are, if inputs are symbols.
         - `embedding_size`: size of trained embeddings of symbols; by default they are one-hot.
+        - `embedding_scale`: standard deviation of their entries at first.
         - `input_layer`: what stands before the cell, if anything.
         - `output_layer_size`: units of a layer between the cell and the linear map; none by default.
         - `precision`: of matrix products; with bfloat16 all else stays in float32 (mixed precision).
@@ -82,7 +84,8 @@ class Model(eqx.Module):
         self.embedding = None
         if embedding_size is not None:
             require(symbols is not None, "embedding_size", embedding_size, "inputs that are symbols", "symbols=50")
-            self.embedding = jax.random.normal(embedding_key, (symbols or 0, embedding_size))
+            require(embedding_scale > 0, "embedding_scale", embedding_scale, "a positive number", "embedding_scale=0.5")
+            self.embedding = embedding_scale * jax.random.normal(embedding_key, (symbols or 0, embedding_size))
         self.cell = cell
         self.input_layer, self.output_layer, readout_inputs = input_layer, None, cell.output_size
         if output_layer_size is not None:
@@ -125,6 +128,7 @@ def make_model(
     cell: str,
     *,
     embedding_size: int | None = None,
+    embedding_scale: float = 1.0,
     input_layer_size: int | None = None,
     output_layer_size: int | None = None,
     precision: Precision = "float32",
@@ -152,6 +156,7 @@ def make_model(
         task.output_size,
         symbols=task.input_size if task.symbolic else None,
         embedding_size=embedding_size,
+        embedding_scale=embedding_scale,
         input_layer=input_layer,
         output_layer_size=output_layer_size,
         precision=precision,

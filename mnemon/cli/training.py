@@ -41,6 +41,8 @@ class _Training:
     """Choose the cell's size for this number of parameters."""
     embedding_size: int | None = None
     """Size of trained embeddings of the symbols; one-hot vectors without it."""
+    embedding_scale: float = 1.0
+    """Standard deviation of the entries of these embeddings at first."""
     input_layer_size: int | None = None
     """Units of a rectified layer before the cell."""
     output_layer_size: int | None = None

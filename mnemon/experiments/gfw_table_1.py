@@ -67,6 +67,7 @@ def _arms(
             clip=0.05,
             lr_schedule=lr_schedule,
             embedding_size=15,
+            embedding_scale=0.5,
             log_every=max(steps // records, 1),
             patience=records,
             validation_episodes=segments,
@@ -95,8 +96,8 @@ EXPERIMENT = Experiment(
             None,
             "20 epochs; the gated net at its published size, the others at about its number of parameters; Nadam from "
             "0.002 to 0 (the paper: no decay, and an unknown number of epochs); the norm of the gradient clipped at "
-            "0.05 and LN of the gated net with 0.1 added to the variance, without which training is unsteady (the "
-            "paper mentions neither)",
+            "0.05, embeddings of standard deviation 0.5 at first, and LN of the gated net with 0.1 added to the "
+            "variance, on all of which training depends (the paper mentions none of them)",
         ),
         "paper": Preset(
             _arms(100 * EPOCH, 256, True, records=100),

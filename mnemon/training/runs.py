@@ -83,6 +83,7 @@ class RunConfig:
     validation_episodes: int | None = None
     lessons: int | None = None
     precision: str = "float32"
+    embedding_scale: float = 1.0
 
     def __post_init__(self):
         object.__setattr__(self, "objective", self.objective or cell_entry(self.cell).objective)
@@ -159,9 +160,10 @@ class RunConfig:
     def make_model(self) -> Model:
         """The untrained model."""
         key = jax.random.fold_in(jax.random.key(self.seed), 0x1417)
-        sizes = {name: getattr(self, name) for name in ("embedding_size", "input_layer_size", "output_layer_size")}
+        names = ("embedding_size", "embedding_scale", "input_layer_size", "output_layer_size")
+        layers = {name: getattr(self, name) for name in names}
         task, precision = self.make_task(), checked_precision(self.precision)
-        model = make_model(task, self.cell, **sizes, precision=precision, key=key, **self.cell_options)
+        model = make_model(task, self.cell, **layers, precision=precision, key=key, **self.cell_options)
         return set_scheduled(model, self.make_schedules(), 0, key)
 
 
