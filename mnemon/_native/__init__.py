@@ -9,6 +9,7 @@ from the traced body, so cells know nothing of it. A body with an operation that
 - `_graph.py`: a jaxpr as a flat list of operations;
 - `_layout.py`: where the entries of arrays are, and loops over them in C;
 - `_ops.py`: which operations are known;
+- `_products.py`: products as other operations;
 - `_schedule.py`: which of them share loops, which go example by example;
 - `_places.py`: where values are in memory;
 - `_emit.py`: kernels and the file as C, with `kernels.h`;

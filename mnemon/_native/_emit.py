@@ -103,7 +103,10 @@ class _Emitter:
     def _kernel(self, index: int) -> None:
         kernel = self.schedule.kernels[index]
         op = kernel.ops[0]
-        if kernel.shape is not None:
+        product = kernel.ops[-1].params.get("product")
+        if product is not None and len(kernel.ops) == 2 and op.outputs[0] is kernel.ops[1].inputs[0]:
+            self._product(index, product)  # of a matrix and a vector, and nothing else in the same loops
+        elif kernel.shape is not None:
             self._entrywise(index, kernel.ops, kernel.shape)
         elif op.name in REDUCTIONS:
             self._reduction(index, op)

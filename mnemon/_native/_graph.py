@@ -1,9 +1,8 @@
 """The body of a loop as a flat list of operations on arrays."""
 
 import dataclasses
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -33,13 +32,19 @@ class Value:
 
 @dataclasses.dataclass(eq=False)
 class Op:
-    """An operation."""
+    """An operation, with the equation it comes from; one that was made for C alone has none."""
 
     name: str
     params: dict[str, Any]
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
-    evaluate: Callable[[list[Any]], list[Any]]  # what JAX makes of it
+    source: tuple[Any, Any] | None = None  # a jaxpr and one of its equations
+
+    def evaluate(self, values: Sequence[Any]) -> list[Any]:
+        """What JAX makes of it."""
+        if self.source is None:
+            raise TypeError(f"{self.name} is known in C alone")
+        return apply_equation(*self.source, list(values))
 
 
 @dataclasses.dataclass
@@ -50,7 +55,6 @@ class Graph:
     outputs: list[Value]
     ops: list[Op]
     arrays: dict[Value, Any]
-    outer: dict[Value, Any] = dataclasses.field(default_factory=dict)  # products without a sum: factors and their axes
 
 
 # Operations that are a call of another jaxpr, and the parameter that holds it.
@@ -78,7 +82,7 @@ def flatten(closed: jex.ClosedJaxpr, levels: Sequence[int]) -> Graph:
     for var, level in zip(closed.jaxpr.invars, levels, strict=True):
         graph.inputs.append(_value(var, level))
     graph.outputs = _inline(graph, closed.jaxpr, closed.consts, graph.inputs, {})
-    _drop_unused(graph)
+    graph.ops = used_for(graph.outputs, graph.ops)
     return graph
 
 
@@ -105,8 +109,7 @@ def _inline(graph: Graph, jaxpr, consts, inputs: Sequence[Value], seen: dict) ->
         else:
             outputs = [_simplify(name, eqn, operands)] if len(eqn.outvars) == 1 else [None]
             if outputs[0] is None:
-                outer = _as_outer_product(graph, name, eqn, operands)
-                outputs = _append(graph, jaxpr, eqn, operands, seen) if outer is None else [outer]
+                outputs = _append(graph, jaxpr, eqn, operands, seen)
         values |= dict(zip(eqn.outvars, outputs, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
@@ -146,52 +149,6 @@ def _simplify(name: str, eqn, operands: tuple[Value, ...]) -> Value | None:
     return None
 
 
-def _as_outer_product(graph: Graph, name: str, eqn, operands: tuple[Value, ...]) -> Value | None:
-    """A product without a sum, or the transpose of one, as a multiplication, which can share loops with others."""
-    if name == "transpose" and operands[0] in graph.outer:
-        (left, left_axes), (right, right_axes) = graph.outer[operands[0]]
-        moved = {old: new for new, old in enumerate(eqn.params["permutation"])}
-        left_axes, right_axes = ([moved[axis] for axis in axes] for axes in (left_axes, right_axes))
-    elif name == "dot_general" and not eqn.params["dimension_numbers"][0][0]:
-        left, right = operands
-        _, (left_batch, right_batch) = eqn.params["dimension_numbers"]
-        shared, left_rank = len(left_batch), len(left.shape)
-        left_free, right_free = iter(range(shared, left_rank)), iter(range(left_rank, left_rank + len(right.shape)))
-        left_axes = [left_batch.index(d) if d in left_batch else next(left_free) for d in range(left_rank)]
-        right_axes = [right_batch.index(d) if d in right_batch else next(right_free) for d in range(len(right.shape))]
-    else:
-        return None
-    shape, dtype = _shape(eqn.outvars[0]), eqn.outvars[0].aval.dtype
-    if left.dtype != dtype or right.dtype != dtype or 0 in shape:
-        return None
-    wide = [_broadcast(graph, value, shape, axes) for value, axes in ((left, left_axes), (right, right_axes))]
-    product = Value(shape, dtype, level=max(left.level, right.level))
-    graph.ops.append(Op("mul", {}, tuple(wide), (product,), lambda values: [jax.lax.mul(*values)]))
-    graph.outer[product] = (left, left_axes), (right, right_axes)
-    return product
-
-
-def _broadcast(graph: Graph, value: Value, shape: tuple[int, ...], axes: Sequence[int]) -> Value:
-    if value.constant is not None:
-        return Value(shape, value.dtype, value.constant)
-    # In the order of the result, as JAX wants it.
-    order = sorted(range(len(axes)), key=lambda d: axes[d])
-    if order != list(range(len(axes))):
-        turned = Value(tuple(value.shape[d] for d in order), value.dtype, level=value.level)
-        evaluate = functools.partial(_on_one, jax.lax.transpose, permutation=tuple(order))
-        graph.ops.append(Op("transpose", {"permutation": tuple(order)}, (value,), (turned,), evaluate))
-        value, axes = turned, sorted(axes)
-    wide = Value(shape, value.dtype, level=value.level)
-    options = {"shape": shape, "broadcast_dimensions": tuple(axes)}
-    evaluate = functools.partial(_on_one, jax.lax.broadcast_in_dim, **options)
-    graph.ops.append(Op("broadcast_in_dim", options, (value,), (wide,), evaluate))
-    return wide
-
-
-def _on_one(function: Callable, values: list[Any], **options: Any) -> list[Any]:
-    return [function(values[0], **options)]
-
-
 def _append(graph: Graph, jaxpr, eqn, operands: tuple[Value, ...], seen: dict) -> list[Value]:
     key = (
         eqn.primitive.name,
@@ -205,17 +162,17 @@ def _append(graph: Graph, jaxpr, eqn, operands: tuple[Value, ...], seen: dict) -
     for value in outputs:
         if value.size == 0:  # whatever its entries are
             value.constant, value.level = 0, FIXED
-    evaluate = functools.partial(apply_equation, jaxpr, eqn)
-    graph.ops.append(Op(eqn.primitive.name, eqn.params, operands, tuple(outputs), evaluate))
+    graph.ops.append(Op(eqn.primitive.name, eqn.params, operands, tuple(outputs), (jaxpr, eqn)))
     seen[key] = outputs
     return outputs
 
 
-def _drop_unused(graph: Graph) -> None:
-    used = set(graph.outputs)
+def used_for(outputs: Sequence[Value], ops: Sequence[Op]) -> list[Op]:
+    """The operations without those that nothing needs."""
+    used = set(outputs)
     kept = []
-    for op in reversed(graph.ops):
+    for op in reversed(ops):
         if any(value in used for value in op.outputs):
             used |= set(op.inputs)
             kept.append(op)
-    graph.ops = kept[::-1]
+    return kept[::-1]

@@ -13,6 +13,7 @@ from ._emit import emit
 from ._graph import BY_STEP, CARRIED, FIXED, Op, Value, flatten
 from ._layout import C_TYPES
 from ._ops import supported
+from ._products import rewrite_products
 from ._schedule import Loop
 
 
@@ -42,6 +43,7 @@ class NativeLoop:
         for op in self.inside:
             if not supported(op):
                 raise Unsupported(op.name)
+        self.inside = rewrite_products(self.inside, self.graph.outputs)
         self.carried = [value for value in self.graph.inputs if value.level == CARRIED]
         for value in (*self.carried, *self.graph.outputs):
             if value.level == CARRIED and (str(value.dtype) not in C_TYPES or value.size == 0):

@@ -67,7 +67,7 @@ class Schedule:
         for value in (*loop.fixed, *loop.stepped, *loop.carried):
             self.views[value] = _plain(value)
         outputs = [value for value in (*loop.next_carried, *loop.stacked) if value.constant is None]
-        for op in _as_late_as_possible(loop.ops, outputs):
+        for op in _ordered(loop.ops):
             self._add(op)
         for value in outputs:
             self._store(value)
@@ -241,26 +241,34 @@ class Schedule:
         return self._joins(first, first) and sum(v.size * v.dtype.itemsize for v in large) > _FITTING_BYTES
 
 
-def _as_late_as_possible(ops: Sequence[Op], outputs: Sequence[Value]) -> list[Op]:
-    """Pointwise operations right before their first user, with which they may share a kernel."""
-    maker = {value: op for op in ops for value in op.outputs}
-    done: set[Op] = set()
+def _ordered(ops: Sequence[Op]) -> list[Op]:
+    """Operations in an order in which many share loops: those over large arrays wait until nothing else can be done."""
+    made = {value for op in ops for value in op.outputs}
+    missing = {op: {value for value in op.inputs if value in made} for op in ops}
+    users: dict[Value, list[Op]] = collections.defaultdict(list)
+    for op, values in missing.items():
+        for value in values:
+            users[value].append(op)
+    place = {op: n for n, op in enumerate(ops)}
+
+    def cost(op: Op) -> tuple:
+        shape = None if op.name in VIEWS else _loop_shape(op)
+        return (0, (), place[op]) if shape is None else (math.prod(shape), shape, place[op])
+
+    ready = [op for op in ops if not missing[op]]
     ordered: list[Op] = []
-
-    def demand(op: Op) -> None:
-        if op not in done:
-            done.add(op)
-            for value in op.inputs:
-                if value in maker:
-                    demand(maker[value])
-            ordered.append(op)
-
-    for op in ops:
-        if op.name not in POINTWISE and op.name not in VIEWS:
-            demand(op)
-    for value in outputs:
-        if value in maker:
-            demand(maker[value])
+    while ready:
+        # Of the same shape all that can be done, before any other.
+        last = None if not ordered or ordered[-1].name in VIEWS else _loop_shape(ordered[-1])
+        same = [op for op in ready if last is not None and op.name not in VIEWS and _loop_shape(op) == last]
+        op = min(same or ready, key=cost)
+        ready.remove(op)
+        ordered.append(op)
+        for value in op.outputs:
+            for user in users[value]:
+                missing[user].discard(value)
+                if not missing[user]:
+                    ready.append(user)
     return ordered
 
 

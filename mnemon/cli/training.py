@@ -48,7 +48,7 @@ class _Training:
     output_layer_size: int | None = None
     """Units of a rectified layer between the cell and the readout."""
     lr_schedule: str = "constant"
-    """How the learning rate goes over the steps: constant, linear, cosine."""
+    """How the learning rate goes over the steps: constant, linear, cosine, warmup-cosine."""
     patience: int | None = None
     """Validate at each record, keep the best network, and stop after so many records without a better one."""
     validation_episodes: int | None = None

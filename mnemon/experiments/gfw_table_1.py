@@ -91,13 +91,14 @@ EXPERIMENT = Experiment(
             "10 updates of 8 streams: shows only that it runs",
         ),
         "laptop": Preset(
-            _arms(20 * EPOCH, 256, False, records=20, lr_schedule="cosine"),
+            _arms(20 * EPOCH, 256, False, records=20, lr_schedule="warmup-cosine"),
             3,
             None,
-            "20 epochs; the gated net at its published size, the others at about its number of parameters; Nadam from "
-            "0.002 to 0 (the paper: no decay, and an unknown number of epochs); the norm of the gradient clipped at "
-            "0.05, embeddings of standard deviation 0.5 at first, and LN of the gated net with 0.1 added to the "
-            "variance, on all of which training depends (the paper mentions none of them)",
+            "20 epochs; the gated net at its published size, the others at about its number of parameters; Nadam with "
+            "0.002, rising to it for 280 updates and then falling to 0 (the paper: no decay, and an unknown number of "
+            "epochs); the norm of the gradient clipped at 0.05, embeddings of standard deviation 0.5 at first, and LN "
+            "of the gated net with 0.1 added to the variance, on all of which training depends (the paper mentions "
+            "none of them)",
         ),
         "paper": Preset(
             _arms(100 * EPOCH, 256, True, records=100),

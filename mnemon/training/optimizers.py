@@ -27,6 +27,7 @@ SCHEDULES = {
     "constant": lambda lr, steps: lr,
     "linear": lambda lr, steps: optax.linear_schedule(lr, 0.0, steps),
     "cosine": lambda lr, steps: optax.cosine_decay_schedule(lr, steps),
+    "warmup-cosine": lambda lr, steps: optax.warmup_cosine_decay_schedule(0.0, lr, max(steps // 50, 1), steps + 1),
 }
 
 
@@ -40,7 +41,8 @@ def make_optimizer(
     - `name`: `adam`, `amsgrad`, `nadam`, `rmsprop`, `sgd`, ...
     - `lr`: learning rate, at first.
     - `clip`: largest norm of the gradient; `None` for no clipping.
-    - `schedule`: whether the learning rate is constant or falls to 0 over the `steps` (linear, cosine).
+    - `schedule`: whether the learning rate is constant or falls to 0 over the `steps` (linear, cosine; with
+      warmup-cosine it first rises from 0, for a fiftieth of them).
 
     >>> make_optimizer("adom")
     Traceback (most recent call last):
