@@ -128,6 +128,6 @@ def sum_of_outer_products(left: Array, right: Array) -> Array:
     """`left.T @ right` of float32 matrices with many rows."""
     (depth, k), n = left.shape, right.shape[1]
     body = f"sum_of_outer_products(in[0], in[1], out[0], {depth}L, {k}L, {n}L);"
-    source = f'#include "kernels.h"\nstatic void run(void *const *in, void *const *out) {{ {body} }}\n'
+    source = f'#define TURNED\n#include "kernels.h"\nstatic void run(void *const *in, void *const *out) {{ {body} }}\n'
     result = jax.ShapeDtypeStruct((k, n), left.dtype)
     return jax.ffi.ffi_call(register(source), result, vmap_method="sequential")(left, right)

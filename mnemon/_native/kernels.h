@@ -98,6 +98,12 @@ INLINE float sign_of(float x) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x);
 #define NR (2 * VL)
 typedef float vector __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 
+/* Where A[row, i] is: rows one after another, or turned. */
+#ifdef TURNED
+#define ENTRY(row, i) a[(i) * lda + (row)]
+#else
+#define ENTRY(row, i) a[(row) * lda + (i)]
+#endif
 #define TILE(ROWS, VECTORS)                                                                                     \
   static void tile_##ROWS##_##VECTORS(const float *restrict a, long lda, const float *restrict b,               \
                                       float *restrict c, long ldc, long k, long columns) {                      \
@@ -108,7 +114,7 @@ typedef float vector __attribute__((vector_size(VL * 4), aligned(4), may_alias))
       vector row[VECTORS];                                                                                      \
       for (int v = 0; v < VECTORS; v++) row[v] = *(const vector *)(b + v * VL);                                 \
       for (int r = 0; r < ROWS; r++)                                                                            \
-        for (int v = 0; v < VECTORS; v++) sums[r][v] += a[r * lda + i] * row[v];                                \
+        for (int v = 0; v < VECTORS; v++) sums[r][v] += ENTRY(r, i) * row[v];                                   \
     }                                                                                                           \
     if (columns == VECTORS * VL) {                                                                              \
       for (int r = 0; r < ROWS; r++)                                                                            \
@@ -164,17 +170,14 @@ static void product(const float *a, long lda, const float *packed, float *c, lon
   }
 }
 
+#ifdef TURNED
 /* C[k, n] = A[depth, k]^T B[depth, n], as a sum over pieces that stay in cache. */
 static void sum_of_outer_products(const float *a, const float *b, float *c, long depth, long k, long n) {
   enum { PIECE = 256 };
-  float *turned = aligned_alloc(64, k * PIECE * sizeof(float));
   float *packed = aligned_alloc(64, (packed_size(PIECE, n) * sizeof(float) + 63) / 64 * 64);
   memset(c, 0, k * n * sizeof(float));
   for (long first = 0; first < depth; first += PIECE, a += PIECE * k, b += PIECE * n) {
     long size = depth - first < PIECE ? depth - first : PIECE;
-    for (long row = 0; row < k; row += 16)
-      for (long i = 0; i < size; i++)
-        for (long r = row; r < k && r < row + 16; r++) turned[r * PIECE + i] = a[i * k + r];
     pack(b, n, 1, size, n, packed);
     const float *panel = packed;
     for (long column = 0; column < n; column += NR) {
@@ -182,16 +185,16 @@ static void sum_of_outer_products(const float *a, const float *b, float *c, long
       for (long row = 0; row < k; row += MR) {
         long rows = k - row < MR ? k - row : MR;
         float sums[MR * NR];
-        tiles[rows][vectors - 1](turned + row * PIECE, PIECE, panel, sums, NR, size, vectors * VL);
+        tiles[rows][vectors - 1](a + row, k, panel, sums, NR, size, vectors * VL);
         for (long r = 0; r < rows; r++)
           for (long j = 0; j < columns; j++) c[(row + r) * n + column + j] += sums[r * NR + j];
       }
       panel += size * vectors * VL;
     }
   }
-  free(turned);
   free(packed);
 }
+#endif
 
 #ifdef LOOSE_PRODUCTS
 /* Products with matrices that are used once, where they are. Rows of B, or the vectors that are multiplied, have at
