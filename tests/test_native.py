@@ -126,6 +126,16 @@ def test_functions_of_special_numbers():
     _assert_same(body, (), jnp.zeros_like(x), xs)
 
 
+def test_extremes_of_what_is_no_number_are_no_number():
+    """Wherever among the entries it is: these are compared in groups."""
+    x = jnp.where(jnp.eye(40, dtype=bool), jnp.nan, jnp.arange(1600.0).reshape(40, 40))
+
+    def body(_, c, x):
+        return c + 1.0, (jnp.max(x, axis=0), jnp.max(x, axis=1), jnp.min(x, axis=1), jax.lax.cummax(x, axis=1))
+
+    _assert_same(body, (), jnp.zeros(3), jnp.broadcast_to(x, (TIME, *x.shape)))
+
+
 def test_what_is_not_known_is_named():
     with pytest.raises(Unsupported, match="sort"):
         _run(lambda _, c, x: (jnp.sort(c) + x, c), (), jnp.ones(4), jnp.ones((TIME, 4)))

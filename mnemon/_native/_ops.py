@@ -46,15 +46,15 @@ POINTWISE = {
 _ONLY_FLOAT = {"abs", "sign", "exp", "log", "log1p", "tanh", "logistic", "sqrt", "rsqrt", "floor", "pow", "is_finite"}
 # Other names for entries of an array that is there.
 VIEWS = {"broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "split", "unstack", "rev"}
-# What to begin with, how to combine two entries, and what OpenMP calls it.
+# What to begin with, how to combine two entries (what is no number stays so), and the name of that in OpenMP.
 REDUCTIONS = {
     "reduce_sum": ("0", "{0} + {1}", "+"),
-    "reduce_max": ("-__builtin_inff()", "{0} > {1} ? {0} : {1}", "max"),
-    "reduce_min": ("__builtin_inff()", "{0} < {1} ? {0} : {1}", "min"),
+    "reduce_max": ("-__builtin_inff()", "{0} > {1} || {0} != {0} ? {0} : {1}", "largest"),
+    "reduce_min": ("__builtin_inff()", "{0} < {1} || {0} != {0} ? {0} : {1}", "smallest"),
     "reduce_or": ("0", "{0} | {1}", "|"),
     "reduce_and": ("1", "{0} & {1}", "&"),
 }
-CUMULATIVE = {"cumsum": "{0} + {1}", "cumprod": "{0} * {1}", "cummax": "{0} > {1} ? {0} : {1}"}
+CUMULATIVE = {"cumsum": "{0} + {1}", "cumprod": "{0} * {1}", "cummax": "{0} > {1} || {0} != {0} ? {0} : {1}"}
 _OTHERS = {"dot_general", "concatenate", "stack", "pad", "argmax", "argmin"}
 
 

@@ -82,6 +82,11 @@ INLINE float fast_pow(float x, float y) {
   return y == 0.0f ? 1.0f : e;
 }
 
+#pragma omp declare reduction(largest : float : omp_out = omp_out > omp_in || omp_out != omp_out ? omp_out : omp_in) \
+    initializer(omp_priv = -__builtin_inff())
+#pragma omp declare reduction(smallest : float : omp_out = omp_out < omp_in || omp_out != omp_out ? omp_out : omp_in) \
+    initializer(omp_priv = __builtin_inff())
+
 INLINE float sign_of(float x) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x); }
 
 /* C[m, n] = A[m, k] B[k, n]. B is packed in panels of NR columns, so that a tile of C stays in registers. */
