@@ -8,7 +8,10 @@ from pathlib import Path
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Compiling is most of the time of these tests: XLA's older emitters compile about twice as fast, and so does LLVM
 # without its optimisations. Programs run slower, which matters to few tests.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1",
+)
 # Programs that were compiled before are read from a folder: that of `make test` for all its parts, or one of this run.
 # Processes write to it as they like; half a program is not read but compiled again (a warning that pyproject ignores).
 _OWN_CACHE = None if "MNEMON_TEST_CACHE" in os.environ else tempfile.TemporaryDirectory(prefix="mnemon-tests-")
