@@ -204,6 +204,20 @@ def test_optimizers_by_name():
     np.testing.assert_allclose(optax.tree.norm(steps), 1.0, rtol=1e-5)
 
 
+def test_a_learning_rate_that_rises_and_falls():
+    optimizer = make_optimizer("sgd", lr=1.0, clip=None, schedule="warmup-cosine", steps=200)
+    gradient = jnp.ones(())
+
+    def update(state, _):
+        step, state = optimizer.update(gradient, state)
+        return state, -step
+
+    _, rates = jax.lax.scan(update, optimizer.init(gradient), None, length=200)
+    np.testing.assert_allclose(rates[:5], [0.0, 0.25, 0.5, 0.75, 1.0], atol=1e-6)
+    assert np.all(np.diff(np.asarray(rates[4:])) < 0)
+    assert 0.0 < float(rates[-1]) < 1e-3
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -98,6 +98,10 @@ def test_layers_around_the_cell():
     assert count_parameters(model) == count_parameters(plain) + extra
     with pytest.raises(BadValue, match="layer size=0"):
         make_model(task, "rnn", hidden_size=3, input_layer_size=0, key=jax.random.key(0))
+    half = make_model(task, "rnn", hidden_size=3, **sizes, embedding_scale=0.5, key=jax.random.key(0))
+    np.testing.assert_array_equal(half.embedding, 0.5 * model.embedding)
+    with pytest.raises(BadValue, match="embedding_scale=0"):
+        make_model(task, "rnn", hidden_size=3, embedding_size=5, embedding_scale=0.0, key=jax.random.key(0))
 
 
 def test_a_network_with_layers_can_be_deepened():
