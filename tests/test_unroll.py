@@ -1,6 +1,7 @@
 """The time loop beyond what the conformance suite checks on every cell."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -170,13 +171,26 @@ def test_a_batch_shared_among_cores_is_the_same_batch():
     assert len(from_cores(shared[0].outputs).sharding.device_set) == 1
 
 
-@pytest.mark.parametrize(("told", "devices"), [(None, 3), ("2", 2)])
-def test_cores_are_devices_unless_the_environment_says_otherwise(told, devices):
-    env = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"}
-    program = "import jax, mnemon; mnemon.use_cores(3); print(jax.local_device_count())"
-    env |= {} if told is None else {"JAX_NUM_CPU_DEVICES": told}
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
-    assert int(done.stdout) == devices
+USING_CORES = """
+import resource, jax, mnemon, numpy as np
+mnemon.use_cores(3)
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    np.empty(2**26, np.uint8).fill(1)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+first, again = faults(), faults()
+print(jax.local_device_count(), int(again < first / 2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "devices", "kept"),
+    [({}, 3, platform.libc_ver()[0] == "glibc"), ({"JAX_NUM_CPU_DEVICES": "2", "MALLOC_TOP_PAD_": "0"}, 2, False)],
+)
+def test_cores_are_devices_and_memory_is_kept_unless_the_environment_says_otherwise(told, devices, kept):
+    env = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"} | told
+    done = subprocess.run([sys.executable, "-c", USING_CORES], env=env, capture_output=True, text=True, check=True)
+    assert list(map(int, done.stdout.split())) == [devices, kept]
 
 
 def test_cores_cannot_change_once_jax_has_begun():
