@@ -37,10 +37,11 @@ def use_cores(count: int | None = None) -> None:
         allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         with contextlib.suppress(RuntimeError):  # JAX has begun
             jax.config.update("jax_num_cpu_devices", min(allowed, _USUAL_CORES) if count is None else count)
-    _keep_memory()
+    keep_memory()
 
 
-def _keep_memory() -> None:
+def keep_memory() -> None:
+    """Tell the C library to keep large blocks of memory; see `use_cores`. Works for all threads begun afterwards."""
     if any(name.startswith("MALLOC_") for name in os.environ):
         return
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._cores import use_cores
+from .._cores import keep_memory, use_cores
 from .._errors import BadValue, MnemonError, require
 from .._files import write_atomically
 from .._provenance import provenance
@@ -197,11 +197,12 @@ def _in_processes(waiting: list[Waiting], jobs: int) -> Iterator[str]:
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _end_with_parent)
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
 
 
-def _end_with_parent() -> None:
-    """When the command that started this process is gone, interrupt it, so that a run saves its state, and end it."""
+def _begin() -> None:
+    """What a new process does first. When the command that started it is gone, its run is to save its state and end."""
+    keep_memory()  # before there is another thread
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
