@@ -12,6 +12,7 @@ from the traced body, so cells know nothing of it. A body with an operation that
 - `_products.py`: products as other operations;
 - `_schedule.py`: which of them share loops, which go example by example;
 - `_places.py`: where values are in memory;
+- `_sums.py`, `_loose.py`: loops with sums, and products of matrices that change;
 - `_emit.py`: kernels and the file as C, with `kernels.h`;
 - `_build.py`: C as a function that XLA can call;
 - `_loop.py`: what is done before the loop, and the call;

@@ -1,9 +1,7 @@
 """The kernels of a loop as C functions, and the file around them."""
 
 import dataclasses
-import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ._graph import Op, Value
 from ._layout import (
@@ -18,64 +16,16 @@ from ._layout import (
     merged,
     spread,
 )
+from ._loose import loose_product
 from ._ops import CUMULATIVE, POINTWISE, REDUCTIONS, expression, factors
 from ._places import Copy, Places
 from ._schedule import Loop, Schedule
-
-# From how many entries on the products of `kernels.h` are used: those of the longest vectors.
-_VECTOR = 16
+from ._sums import Sum, nest_with_sums
 
 
 def emit(loop: Loop) -> str:
     """The C source of a loop, to be compiled with `kernels.h`."""
     return _Emitter(Schedule(loop)).source()
-
-
-class _Sum(NamedTuple):
-    """A reduction beside the other operations of its kernel."""
-
-    kind: str
-    ctype: str
-    name: str
-    sizes: tuple[int, ...]  # of the loops
-    strides: tuple[int, ...]  # in the result; 0 along what is summed up
-    target: str
-
-    @property
-    def depth(self) -> int:
-        """The first loop that sums up."""
-        return next((d for d, stride in enumerate(self.strides) if stride == 0), len(self.strides))
-
-    @property
-    def kept(self) -> list[int]:
-        """The loops inside that one along which results differ."""
-        return [d for d in range(self.depth, len(self.strides)) if self.strides[d]]
-
-    @property
-    def entry(self) -> str:
-        """What is added to: a number, or one of as many as there are results at a time."""
-        sizes = [self.sizes[d] for d in self.kept]
-        places = [f"i{d} * {stride}L" for d, stride in zip(self.kept, contiguous(sizes), strict=True)]
-        return f"{self.name}[{' + '.join(places)}]" if places else self.name
-
-    def begin(self) -> str:
-        """Before the loop that sums up."""
-        start, *_ = REDUCTIONS[self.kind]
-        size = f"[{math.prod(self.sizes[d] for d in self.kept)}]" if self.kept else ""
-        return f"{self.ctype} {self.name}{size};\n{self._for_each(f'{self.entry} = {start};')}"
-
-    def add(self, entry: str) -> str:
-        """Inside it."""
-        _, combine, _ = REDUCTIONS[self.kind]
-        return f"{self.entry} = {combine.format(self.entry, entry)};"
-
-    def end(self) -> str:
-        """After it."""
-        where = index_along(self.strides, 0)
-        return self._for_each(f"{self.target}[{where}] = {self.entry};")
-
-    def _for_each(self, statement: str) -> str:
-        return loops_over([(d, self.sizes[d]) for d in self.kept], [statement], "") if self.kept else statement
 
 
 class _Emitter:
@@ -168,9 +118,9 @@ class _Emitter:
             body.append(f"{pointer[view.key]}[{index_along(next(places), 0)}] = {names[value]};")
         sums = []
         for n, (op, result) in enumerate(zip(reductions, results, strict=True)):
-            sums.append(_Sum(op.name, c_type(op.outputs[0]), f"sum{n}", dims, next(places), pointer[result.key]))
+            sums.append(Sum(op.name, c_type(op.outputs[0]), f"sum{n}", dims, next(places), pointer[result.key]))
             body.append(sums[-1].add(entry(op.inputs[0])))
-        self._function(index, parameters, arguments, _nest_with_sums(dims, body, sums))
+        self._function(index, parameters, arguments, nest_with_sums(dims, body, sums))
 
     def _along(self, op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Strides in the result of a reduction over the shape of its operand."""
@@ -326,20 +276,11 @@ class _Emitter:
         target = self.address[op.outputs[0]]
         self.calls.append(f"product({start}, {packed.lda}, {self.packed[key]}, {target}, {n}, {packed.m}, {k}, {n});")
 
-    def _loose_product(self, index: int, out: View, left: View, right: View, batch, rows, columns, sums) -> None:
+    def _loose_product(self, index: int, out: View, left: View, right: View, *axes) -> None:
         """A product of matrices that both change from step to step."""
-        places = iter(contiguous([n for n, *_ in (*batch, *rows, *columns)]))
-        groups = (
-            [_Axis(n, s, r, next(places)) for n, s, r in batch],
-            [_Axis(n, s, 0, next(places)) for n, s in rows],
-            [_Axis(n, 0, r, next(places)) for n, r in columns],
-            [_Axis(n, s, r, 0) for n, s, r in sums],
-        )
         parameters, arguments, pointer = self._parameters([left, right], [out])
         pointers = pointer[left.key], pointer[right.key], pointer[out.key]
-        offsets = left.offset, right.offset, 0
-        text = _vector_product(pointers, offsets, *groups) or _small_product(pointers, offsets, *groups)
-        self._function(index, parameters, arguments, text)
+        self._function(index, parameters, arguments, loose_product(pointers, (left.offset, right.offset), *axes))
 
     def _assemble(self) -> str:
         loop = self.loop
@@ -385,98 +326,3 @@ class _Emitter:
         used = any("loose_product(" in text or "inner_products(" in text for text in self.functions)
         wanted = ["#define LOOSE_PRODUCTS"] if used else []
         return "\n".join([*wanted, '#include "kernels.h"', *self.functions, *lines, ""])
-
-
-def _nest_with_sums(dims: Sequence[int], body: list[str], sums: Sequence[_Sum]) -> str:
-    """Nested loops, of which the innermost is a vector loop, with sums that are begun and ended around some of them."""
-    lines, ends = [], []
-    for depth in range(len(dims) + 1):
-        here = [one for one in sums if one.depth == depth]
-        lines += [one.begin() for one in here]
-        ends.append([one.end() for one in here])
-        if depth == len(dims) - 1:
-            inside = [one for one in sums if one.depth <= depth and not one.kept]
-            clauses = [f"reduction({REDUCTIONS[one.kind][2]}:{one.name})" for one in inside]
-            lines.append(f"#pragma omp simd {' '.join(clauses)}\n")
-        if depth < len(dims):
-            lines.append(f"for (long i{depth} = 0; i{depth} < {dims[depth]}; i{depth}++) {{")
-    lines += [*body, *ends.pop()]
-    while ends:
-        lines += ["}", *ends.pop()]
-    return "\n".join(lines)
-
-
-class _Axis(NamedTuple):
-    """An axis of a product: its size, and strides in the factors and in the product."""
-
-    size: int
-    left: int
-    right: int
-    out: int
-
-
-class _Side(NamedTuple):
-    """One of the two factors of a product of matrices: vectors of which each is multiplied with each of the other's."""
-
-    start: str
-    count: int
-    stride: int  # from one vector to the next
-    out: int  # the same in the product
-    along: int  # from one entry of a vector to the next
-
-
-_Axes = Sequence[_Axis]
-
-
-def _vector_product(pointers, offsets, batch: _Axes, rows: _Axes, columns: _Axes, summed: _Axes) -> str | None:
-    """Calls of what is written for long vectors in `kernels.h`, if that fits."""
-    examples, starts = _as_loops(batch, "left", "right", "out")
-    left, right, out = (f"{p} + {index_along(s, o)}" for p, s, o in zip(pointers, starts, offsets, strict=True))
-    of_rows, of_columns = _as_loops(rows, "left", "out"), _as_loops(columns, "right", "out")
-    of_sums = _as_loops(summed, "left", "right")
-    if max(len(sizes) for sizes, _ in (of_rows, of_columns, of_sums)) > 1:
-        return None
-    (m, left_row, out_row), (n, right_column, out_column) = _single(of_rows), _single(of_columns)
-    k, left_sum, right_sum = _single(of_sums)
-    first, second = _Side(left, m, left_row, out_row, left_sum), _Side(right, n, right_column, out_column, right_sum)
-    best = max((side for side in (first, second) if side.out == 1), key=lambda side: side.count, default=None)
-    if best is None:
-        return None
-    other = second if best is first else first
-    sizes = f"{other.count}L, {k}L, {best.count}L"
-    if best.stride == 1 and best.count >= _VECTOR and (best.along != 1 or k <= best.count):
-        factors = f"{other.start}, {other.stride}L, {other.along}L, {best.start}, {best.along}L"
-        call = f"loose_product({factors}, {out}, {other.out}L, {sizes});"
-    elif best.along == other.along == 1 and k >= _VECTOR:
-        factors = f"{other.start}, {other.stride}L, {best.start}, {best.stride}L"
-        call = f"inner_products({factors}, {out}, {other.out}L, {sizes});"
-    else:
-        return None
-    return loops_along(examples, [call], simd=False)
-
-
-def _as_loops(axes: _Axes, *which: str) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    return merged([axis.size for axis in axes], [[getattr(axis, name) for axis in axes] for name in which])
-
-
-def _single(loops: tuple[tuple[int, ...], list[tuple[int, ...]]]) -> tuple[int, int, int]:
-    """Size and strides of the only loop there is, or of one with a single pass."""
-    sizes, (one, other) = loops
-    return (sizes[0], one[0], other[0]) if sizes else (1, 1, 1)
-
-
-def _small_product(pointers, offsets, batch: _Axes, rows: _Axes, columns: _Axes, summed: _Axes) -> str:
-    """Loops for a product of any form, the innermost along entries that are next to each other."""
-    kept = [axis for axis in (*batch, *rows, *columns) if axis.size > 1]
-    summed = [axis for axis in summed if axis.size > 1]
-    contiguous_in = [axis for axis in (*rows, *columns) if axis.size > 1 and axis.out == 1 and 1 in axis[1:3]]
-    vector = contiguous_in[-1] if contiguous_in else None
-    along = next((axis for axis in summed if axis.left == axis.right == 1), None)
-    if vector is not None and (along is None or along.size <= vector.size):
-        order = [*(axis for axis in kept if axis is not vector), *summed, vector]
-    else:
-        order = [*kept, *(axis for axis in summed if axis is not along), *([along] if along else [])]
-    sizes, left, right, out = (tuple(axis[i] for axis in order) for i in range(4))
-    a, b = (f"{p}[{index_along(s, o)}]" for p, s, o in zip(pointers, (left, right), offsets, strict=False))
-    total = _Sum("reduce_sum", "float", "total", sizes, out, pointers[2])
-    return _nest_with_sums(sizes, [total.add(f"{a} * {b}")], [total])

@@ -105,7 +105,7 @@ EXPERIMENT = Experiment(
             3,
             None,
             "published sizes (the hypernetwork, whose sizes the paper does not give, with 3.4 million parameters); "
-            "100 epochs, as the paper states none; the norm of the gradient clipped at 0.05",
+            "100 epochs, as the paper states none; clip, embeddings and LN as in laptop",
         ),
     },
 )
