@@ -170,7 +170,8 @@ SPECS: dict[str, Spec] = {
     "nru-large": large("nru"),
     "dnc-small": Spec("dnc", 10, 40, 10, _DNC_SMALL),
     "dnc-large": Spec("dnc", 16, 40, 10, _DNC_LARGE),
-    **{cell: Spec(cell, 10, 40, 10, {"hidden_size": 64}) for cell in ("ntm", "tardis")},
+    **{cell: Spec(cell, 10, 40, 10, {"hidden_size": 64}) for cell in ("ntm", "tardis", "dntm", "nutm", "sam", "sdnc")},
+    "sam-65536-slots": Spec("sam", 1, 40, 10, {"hidden_size": 64, "memory_slots": 65_536}),
     **{
         cell: Spec(cell, 10, 120, 10, {"hidden_size": 64})
         for cell in ("fast-weights", "gated-fast-weights", "hyper-lstm")
@@ -198,6 +199,7 @@ SUITE: dict[str, Callable[[float], list[Row]]] = {
         cell: _beside(cell, ("torch",), {_LOOP: 8.0})
         for cell in ("ntm", "tardis", "fast-weights", "gated-fast-weights", "hyper-lstm")
     },
+    **{name: _beside(name, ("torch",), {}) for name in ("dntm", "nutm", "sam", "sdnc", "sam-65536-slots")},
     **{
         f"{name}-per-operation": functools.partial(_per_operation, name)
         for name, entry in CELLS.items()

@@ -10,12 +10,14 @@ import torch
 from ..cells import GRU, LSTM
 from ._cells import Spec
 from ._rivals import Rival
+from ._torch_fast import FAST
 from ._torch_loop import Loop, tensor
 from ._torch_memory import MEMORY
 from ._torch_recurrent import RECURRENT
+from ._torch_sparse import SPARSE
 
 torch.set_num_threads(os.cpu_count() or 1)
-LOOPS = RECURRENT | MEMORY
+LOOPS = RECURRENT | FAST | MEMORY | SPARSE
 
 
 def rivals(spec: Spec) -> dict[str, Rival]:

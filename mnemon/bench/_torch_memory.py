@@ -1,4 +1,4 @@
-"""PyTorch steps of the cells with external memories and with fast weights, without what only a lens would want."""
+"""PyTorch steps of the cells with external memories, without what only a lens would want."""
 
 from functools import reduce
 from operator import mul
@@ -6,13 +6,17 @@ from operator import mul
 import torch
 from torch.nn.functional import layer_norm, softplus
 
-from ..cells import DNC, NTM, TARDIS, FastWeights, GatedFastWeights, HyperLSTM
-from ._torch_loop import ACTIVATIONS, Recurrence, linear, normalise
+from ..cells import DNC, DNTM, GRU, NTM, NUTM, TARDIS
+from ..cells.dntm import NOP
+from ..cells.gru import GRUState
+from ..cells.ntm import NTMState
+from ._torch_loop import ACTIVATIONS, Recurrence, linear
+from ._torch_recurrent import RECURRENT
 
 _NORM_EPSILON, _WEIGHT_EPSILON, _USAGE_EPSILON = 1e-6, 1e-12, 1e-5  # those of our equations
 
 
-def _controller(w, state, drive, reads):
+def control(w, state, drive, reads):
     """The controller of an external memory: its next state, and its output."""
     hidden, cell = [], []
     for layer, (weights, now) in enumerate(zip(w.layer_weights, drive.chunk(len(w.layer_weights), -1), strict=True)):
@@ -27,18 +31,23 @@ def _controller(w, state, drive, reads):
     return type(state)(torch.stack(hidden, 1), torch.stack(cell, 1) if cell else None), torch.cat(hidden, -1)
 
 
-def _interface(w, output):
+def interface(w, output):
     return output @ w.weights if w.bias is None else output @ w.weights + w.bias
 
 
-def _content(keys, strengths, memory, masks=None):
-    norms = (memory**2).sum(-1)[:, None]
+def cosines(keys, memory, masks=None):
+    """Of each key [..., heads, word] with each word of the memory [..., slots, word]."""
+    norms = (memory**2).sum(-1)[..., None, :]
     if masks is not None:
         norms = masks**2 @ (memory**2).mT
         keys = masks * keys
     keys = keys * torch.rsqrt((keys**2).sum(-1, keepdim=True) + _NORM_EPSILON)
     keys = keys if masks is None else masks * keys
-    return torch.softmax(strengths[..., None] * (keys @ memory.mT) * torch.rsqrt(norms + _NORM_EPSILON), -1)
+    return (keys @ memory.mT) * torch.rsqrt(norms + _NORM_EPSILON)
+
+
+def _content(keys, strengths, memory, masks=None):
+    return torch.softmax(strengths[..., None] * cosines(keys, memory, masks), -1)
 
 
 def _sharpen(weights, exponents, epsilon):
@@ -52,7 +61,7 @@ def _erase_and_add(memory, weights, erase, add):
     return memory * kept + weights.mT @ add
 
 
-def _controller_drive(w, inputs):
+def controller_drive(w, inputs):
     return linear(w.controller, inputs)
 
 
@@ -66,11 +75,19 @@ def _ntm_start(w, state):
 
 
 def _ntm(w, state, drive):
-    controller, output = _controller(w.controller, state.controller, drive, state.reads)
-    interface = _interface(w.interface, output)
-    interface = interface if w.bound is None else interface.clamp(-w.bound, w.bound)
-    m, address = w.word_size, w.word_size + 2 * w.shift_range + 4
-    reading, writing = interface.split([w.read_heads * address, w.write_heads * (address + 2 * m)], -1)
+    controller, output = control(w.controller, state.controller, drive, state.reads)
+    return _ntm_access(w, state, controller, output, interface(w.interface, output))
+
+
+def _ntm_units(w):
+    address = w.word_size + 2 * w.shift_range + 4
+    return [address] * w.read_heads + [address + 2 * w.word_size] * w.write_heads
+
+
+def _ntm_access(w, state, controller, output, orders):
+    orders = orders if w.bound is None else orders.clamp(-w.bound, w.bound)
+    m, address = w.word_size, _ntm_units(w)[0]
+    reading, writing = orders.split([w.read_heads * address, w.write_heads * (address + 2 * m)], -1)
     reading, writing = reading.unflatten(-1, (w.read_heads, -1)), writing.unflatten(-1, (w.write_heads, -1))
     writing, erase, add = writing.split([address, m, m], -1)
 
@@ -98,11 +115,19 @@ def _ntm(w, state, drive):
 
 
 def _dnc(w, state, drive):
-    controller, output = _controller(w.controller, state.controller, drive, state.reads)
+    controller, output = control(w.controller, state.controller, drive, state.reads)
+    return _dnc_access(w, state, controller, output, interface(w.interface, output))
+
+
+def _dnc_units(w):
+    m, mask = w.word_size, w.word_size * w.masked_content
+    return [m + 5 + mask + 2 * w.sharpen_links] * w.read_heads + [3 * m + 3 + mask]
+
+
+def _dnc_access(w, state, controller, output, orders):
     m, mask = w.word_size, w.word_size * w.masked_content
     reading = [m, 1, 1, 3, mask, 2 * w.sharpen_links]
-    interface = _interface(w.interface, output)
-    heads, writing = interface.split([w.read_heads * sum(reading), 3 * m + 3 + mask], -1)
+    heads, writing = orders.split([w.read_heads * sum(reading), 3 * m + 3 + mask], -1)
     keys, strengths, free, modes, masks, sharpness = heads.unflatten(-1, (w.read_heads, -1)).split(reading, -1)
     write_key, erase, word, gates, write_mask = writing[:, None].split([m, m, m, 3, mask], -1)
     write_strength, allocation_gate, write_gate = gates.unbind(-1)
@@ -186,86 +211,89 @@ def _tardis(w, state, drive):
     return after, torch.tanh(torch.cat([hidden, read], -1) @ w.output_weights + w.output_bias)
 
 
-def _fast_weights(w, state, drive):
-    activate, attends = ACTIVATIONS[w.activation], w.form == "attention"
-    slow = drive + (state.past[:, 0] if attends else state.hidden) @ w.recurrent_weights
-    slow = normalise(w.norm, slow) if w.layer_norm == "slow" else slow
-    hidden = activate(normalise(w.start_norm, slow))
-    for _ in range(w.inner_steps):
-        if attends:
-            ages = w.rate * w.decay ** torch.arange(w.max_steps, dtype=hidden.dtype)
-            recalled = ((ages * (state.past @ hidden[:, :, None])[..., 0])[:, None] @ state.past)[:, 0]
-        else:
-            recalled = (hidden[:, None] @ state.fast)[:, 0]
-        total = slow + recalled
-        hidden = activate(normalise(w.norm, total) if w.layer_norm == "sum" else total)
-    if attends:
-        return type(state)(torch.cat([hidden[:, None], state.past[:, :-1]], 1)), hidden
-    outer = hidden[:, :, None] * hidden[:, None]
-    return type(state)(hidden, torch.add(w.decay * state.fast, outer, alpha=w.rate)), hidden
+def _nutm_start(w, state):
+    return state._replace(core=_ntm_start(w.core, state.core)) if isinstance(state.core, NTMState) else state
 
 
-def _gated_fast_drive(w, inputs):
-    return torch.cat([inputs, inputs @ w.slow_input_weights + w.slow_bias], -1)
+def _nutm(w, state, drive):
+    is_ntm = isinstance(state.core, NTMState)
+    controller, output = control(w.core.controller, state.core.controller, drive, state.core.reads)
+    heads, programs, _ = w.keys.shape
+    queries = interface(w.query, output).unflatten(-1, (heads, 1, -1))
+    queries, strengths, keys = queries[..., :-1], softplus(queries[..., -1]), w.keys
+    if w.tanh_keys:
+        queries, keys = torch.tanh(queries), torch.tanh(keys)
+    weights = _content(queries, strengths, keys)[:, :, 0]
+    units = torch.tensor((_ntm_units if is_ntm else _dnc_units)(w.core))
+    shares = weights.repeat_interleave(units, 1, output_size=int(units.sum()))
+    orders = (shares.mT * interface(w.values, output).unflatten(-1, (programs, -1))).sum(1)
+    core, output = (_ntm_access if is_ntm else _dnc_access)(w.core, state.core, controller, output, orders)
+    return type(state)(core, weights), output
 
 
-def _gated_fast_weights(w, state, drive):
-    x, slow = drive.split([w.input_size, w.slow_bias.shape[0]], -1)
-    layer = torch.tanh(slow + state.slow_hidden @ w.slow_recurrent_weights)
-    update = layer @ w.update_weights + w.update_bias
-    rows, columns = [matrix.shape[1] for matrix in (state.first, state.second)], w.output_size
-    sizes = [columns, rows[0], columns, rows[1]]
-    slow_hidden, *values = torch.tanh(update[:, : w.slow_size + sum(sizes)]).split([w.slow_size, *sizes], -1)
-    gates = torch.sigmoid(update[:, w.slow_size + sum(sizes) :]).split(sizes, -1) if w.gate else None
-    constant = [torch.ones_like(x[:, :1])] if w.fast_bias else []
-
-    def standardise(v, when):
-        return layer_norm(v, v.shape[-1:], eps=w.eps) if w.layer_norm in (when, "both") else v
-
-    hidden, matrices = torch.cat([state.fast_hidden, x], -1), []
-    for number, fast in enumerate((state.first, state.second)):
-        inputs = torch.cat([hidden, *constant], -1)
-        hidden = standardise(torch.tanh(standardise((inputs[:, None] @ fast)[:, 0], "pre")), "post")
-        alpha, beta = values[2 * number : 2 * number + 2]
-        new = beta[:, :, None] * alpha[:, None]
-        if gates is None:
-            matrices.append(fast + new)
-        else:
-            gamma, delta = gates[2 * number : 2 * number + 2]
-            matrices.append(torch.lerp(fast, new, delta[:, :, None] * gamma[:, None]))
-    return type(state)(hidden, slow_hidden, *matrices), hidden
+def _dntm_drive(w, inputs):
+    sizes = [w.controller.bias.shape[0], w.read_size + 2, w.read_size + 3 + w.word_size, w.word_size]
+    controller, read, write, candidate = (inputs @ w.input_weights).split(sizes, -1)
+    write = torch.nn.functional.pad(write, (0, w.word_size))
+    return torch.cat([controller, read + w.read_head_bias, write + w.write_head_bias, candidate], -1)
 
 
-def _gates_to_lstm(sums, cell, gate_norms, cell_norm):
-    """One LSTM of a HyperLSTM, from its sums [batch, 4, size]."""
-    if gate_norms is not None:
-        sums = layer_norm(sums, sums.shape[-1:], eps=gate_norms.eps) * gate_norms.gain + gate_norms.shift
-    i, f, o, g = sums.unbind(1)
-    cell = torch.sigmoid(f + 1) * cell + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(normalise(cell_norm, cell)), cell
+def _dntm(w, state, drive):
+    """Without noise: with discrete addressing the most likely cell is chosen."""
+    sizes = [w.controller.bias.shape[0], len(w.read_head_bias), len(w.write_head_bias), w.word_size]
+    from_input, read_head, write_head, candidate = drive.split(sizes, -1)
+    addresses = w.addresses.expand(len(drive), -1, -1)
 
+    def address(head, memory, average):
+        strength, gate = 1 + softplus(head[:, -2:-1]), torch.sigmoid(head[:, -1:])
+        similar = cosines(head[:, None, :-2], memory)[:, 0]
+        before, after = (1, strength) if w.average_cosines else (strength, 1)
+        average, logits = average.detach(), before * similar
+        moved = (w.lru_decay * average + (1 - w.lru_decay) * logits).detach()
+        logits = after * (logits - gate * average)
+        if w.soft_probability is None:
+            return torch.softmax(logits, -1), moved
+        return torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits.dtype), moved
 
-def _hyper_lstm(w, state, drive):
-    n, hyper_gates = w.hyper_size, 4 * w.hyper_size
-    from_hidden = state.hidden @ w.recurrent_weights
-    sums = drive[:, :hyper_gates] + from_hidden[:, :hyper_gates] + state.hyper_hidden @ w.hyper_weights + w.hyper_bias
-    hyper_hidden, hyper_cell = _gates_to_lstm(
-        sums.view(-1, 4, n), state.hyper_cell, w.hyper_gate_norms, w.hyper_cell_norm
-    )
-    z = (state.hyper_hidden if w.delayed else hyper_hidden) @ w.embedding_weights
-    z = z.view(-1, 3, 4, w.hyper_embedding_size) + torch.nn.functional.pad(w.embedding_bias, (0, 0, 0, 0, 0, 1))
-    hidden_scale, input_scale, shift = torch.einsum("bkge,kgeh->bkgh", z, w.scaling_weights).unbind(1)
-    from_hidden, from_input = (part[:, hyper_gates:].unflatten(-1, (4, -1)) for part in (from_hidden, drive))
-    sums = hidden_scale * from_hidden + input_scale * from_input + shift + w.bias
-    hidden, cell = _gates_to_lstm(sums, state.cell, w.gate_norms, w.cell_norm)
-    return type(state)(hidden, cell, hyper_hidden, hyper_cell), hidden
+    def but_nop(weights):
+        return torch.cat([torch.zeros_like(weights[:, : NOP + 1]), weights[:, NOP + 1 :]], -1)
+
+    def control(state):
+        total = linear(w.controller, state.read) + from_input
+        if not hasattr(w.controller, "gate_weights"):
+            return state._replace(hidden=torch.tanh(total))
+        return state._replace(hidden=RECURRENT[GRU].step(w.controller, GRUState(state.hidden), total)[1])
+
+    def read(state):
+        memory = torch.cat([addresses, state.content], -1)
+        weights, average = address(read_head + state.hidden @ w.read_head_weights, memory, state.read_average)
+        read = (but_nop(weights)[:, None] @ memory)[:, 0]
+        return state._replace(read=read, read_weights=weights, read_average=average)
+
+    def write(state):
+        orders = write_head + state.hidden @ w.write_head_weights
+        head, alpha, erase, word = orders.split([w.read_size + 2, 1, w.word_size, w.word_size], -1)
+        memory = torch.cat([addresses, state.content], -1)
+        weights, average = address(head, memory, state.write_average)
+        word = ACTIVATIONS[w.candidate](word + torch.sigmoid(alpha) * candidate)
+        content = _erase_and_add(state.content, but_nop(weights)[:, None], torch.sigmoid(erase)[:, None], word[:, None])
+        return state._replace(content=content, write_weights=weights, write_average=average)
+
+    if w.order == "read-write":
+        for _ in range(w.hops):
+            state = control(read(state))
+        state = write(state)
+    else:
+        state = read(write(control(state)))
+        for _ in range(w.hops - 1):
+            state = read(control(state))
+    return state, torch.cat([state.hidden, state.read], -1)
 
 
 MEMORY: dict[type, Recurrence] = {
-    NTM: Recurrence(_ntm, _controller_drive, _ntm_start),
-    DNC: Recurrence(_dnc, _controller_drive),
+    NTM: Recurrence(_ntm, controller_drive, _ntm_start),
+    DNC: Recurrence(_dnc, controller_drive),
+    NUTM: Recurrence(_nutm, lambda w, inputs: controller_drive(w.core, inputs), _nutm_start),
+    DNTM: Recurrence(_dntm, _dntm_drive),
     TARDIS: Recurrence(_tardis),
-    FastWeights: Recurrence(_fast_weights),
-    GatedFastWeights: Recurrence(_gated_fast_weights, _gated_fast_drive),
-    HyperLSTM: Recurrence(_hyper_lstm, lambda w, inputs: inputs @ w.input_weights),
 }

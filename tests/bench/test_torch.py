@@ -28,6 +28,12 @@ _VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("dnc", {"masked_content": True, "deallocate": True, "sharpen_links": True, "interface_bias": True}),
     ("dnc", {"softplus_strengths": True, "usage_gradient": False, "bound": 0.1, "layers": 1}),
     ("tardis", {"usage": "softmax", "output": "hidden", "reset_gates": False, "last_read_penalty": 0.0}),
+    ("dntm", {"controller": "feedforward", "addressing": "discrete", "hops": 2}),
+    ("dntm", {"order": "write-read", "candidate": "tanh", "average_cosines": True, "lru_decay": 0.04, "hops": 2}),
+    ("nutm", {"core": "dnc", "tanh_keys": True, "read_heads": 2, "programs": 3, "key_size": 4}),
+    ("nutm", {"write_heads": 2, "programs": 3}),
+    ("sam", {"strengths": True}),
+    ("sdnc", {"strengths": True, "link_gradients": True}),
     ("fast-weights", {"form": "attention", "max_steps": 9, "inner_steps": 2, "normalise_start": True}),
     ("fast-weights", {"layer_norm": "slow", "activation": "tanh"}),
     ("gated-fast-weights", {"gate": False, "fast_bias": False, "layer_norm": "both"}),
@@ -61,7 +67,17 @@ def test_a_loop_gives_the_outputs_of_the_cell(name: str, options: dict[str, Any]
 
 # Those that stop gradients somewhere, or learn where they start.
 @pytest.mark.parametrize(
-    ("name", "options"), [("tardis", {}), ("ntm", {"layers": 1}), ("dnc", {"usage_gradient": False, "layers": 1})]
+    ("name", "options"),
+    [
+        ("tardis", {}),
+        ("ntm", {"layers": 1}),
+        ("dnc", {"usage_gradient": False, "layers": 1}),
+        ("dntm", {}),
+        ("nutm", {}),
+        ("sam", {}),
+        ("sdnc", {}),
+        ("sdnc", {"link_gradients": True}),
+    ],
 )
 def test_a_loop_has_the_gradients_of_the_cell(name: str, options: dict[str, Any]):
     cell, inputs = _stirred(name, options), jax.random.normal(jax.random.key(1), (2, 6, INPUT))
