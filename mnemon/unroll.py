@@ -59,8 +59,9 @@ class Plan:
 
 # Above this many bytes kept for the backward pass the loop keeps one state for each sqrt(T) steps.
 _SEGMENT_ABOVE_BYTES = 2**30
-# A step with fewer operations for each byte it keeps is cheaper to compute again than to write to memory and read back.
-_REMAT_BELOW_OPERATIONS_PER_BYTE = 5
+# A step with fewer operations for each byte it keeps is cheaper to compute again than to write to memory and read back,
+# if computing it again, from its state, has so many times fewer bytes to write: native loops read them back at once.
+_REMAT_BELOW_OPERATIONS_PER_BYTE, _REMAT_ABOVE_STATES, _NATIVE_REMAT_ABOVE_STATES = 5, 1, 2.5
 # States of a batch above the first are run in blocks of about the second, which stays in a core's cache, if that is
 # at least so many examples: smaller products would cost more than the cache saves.
 _BLOCK_ABOVE_BYTES, _BLOCK_BYTES, _LEAST_BLOCK = 2**20, 2**18, 8
@@ -80,10 +81,10 @@ def choose_plan(cell: AbstractCell, batch: int, time: int) -> Plan:
     """
     leaves, structure = jax.tree.flatten(eqx.filter_eval_shape(lambda c: c, cell))
     step = _measure_step(tuple(leaves), structure)
-    # Computing a step again needs its state: nothing is gained where a step keeps less than that (sparse access).
-    remat = step.state < step.kept and step.operations < _REMAT_BELOW_OPERATIONS_PER_BYTE * step.kept
-    fitting = _BLOCK_BYTES // max(step.state, 1)
     native = step.has_native_loop and time >= SHORTEST_NATIVE and wanted()
+    states = _NATIVE_REMAT_ABOVE_STATES if native else _REMAT_ABOVE_STATES
+    remat = step.kept > states * step.state and step.operations < _REMAT_BELOW_OPERATIONS_PER_BYTE * step.kept
+    fitting = _BLOCK_BYTES // max(step.state, 1)
     large = batch * step.state > _BLOCK_ABOVE_BYTES and fitting >= _LEAST_BLOCK
     block = fitting if remat and large and not step.has_statistics and not native else None
     kept = (block or batch) * time * (step.state if remat else step.kept)
@@ -160,7 +161,7 @@ def unroll(
     state: State | None = None,
     lengths: Int[Array, " batch"] | None = None,
     mask: Bool[Array, "batch time"] | None = None,
-    reset: Bool[Array, "batch time"] | None = None,
+    reset: Bool[Array, "batch time"] | Bool[Array, " batch"] | None = None,
     key: Key = None,
     observe: Callable[[State], Any] | None = None,
     truncate: int | None = None,
@@ -177,7 +178,8 @@ def unroll(
       `cell.init_state()` for each example.
     - `lengths`: how many steps each example has. Steps beyond leave its state as it is and give output zero.
     - `mask`: the same as a mask, True where a step is real. Give one of the two.
-    - `reset`: True where an example starts afresh, from `cell.init_state()`, before that step.
+    - `reset`: True where an example starts afresh, from `cell.init_state()`, before that step; or, without a time axis,
+      before the first, which costs less.
     - `key`: with a key, cells that sample do; without, they are deterministic.
     - `observe`: what to record of the state (of one example, after each step).
     - `truncate`: stop gradients through the state every so many steps (truncated BPTT).
@@ -222,6 +224,9 @@ def unroll(
     keys = None if key is None else jax.random.key_data(jax.random.split(key, (batch, time)))
     if state is None:
         state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), cell.init_state())
+    elif reset is not None and reset.ndim == 1:
+        state = jax.vmap(_where, (0, None, 0))(reset, cell.init_state(), state)
+    reset = None if reset is None or reset.ndim == 1 else reset
     steps = _Steps(inputs, mask, reset, keys)
     return _run_compiled(cell, observe, truncate, plan, precision, state, steps)
 

@@ -92,7 +92,7 @@ def test_a_plan_is_chosen_from_the_sizes_and_can_be_seen():
     assert not choose_plan(make_cell("bn-lstm", 4, hidden_size=128, key=jax.random.key(0)), 100, 100).share
 
 
-def test_steps_that_keep_much_for_little_arithmetic_are_computed_again_and_large_states_run_in_blocks():
+def test_steps_that_keep_much_for_little_arithmetic_are_computed_again_and_large_states_run_in_blocks(monkeypatch):
     def plan(name, batch):
         return choose_plan(make_cell(name, 9, key=jax.random.key(0)), batch, 32)
 
@@ -100,6 +100,11 @@ def test_steps_that_keep_much_for_little_arithmetic_are_computed_again_and_large
     assert plan("ntm", 8).block is None
     assert plan("gated-fast-weights", 256).remat
     assert 8 <= (plan("gated-fast-weights", 256).block or 0) < 64
+    # A native loop reads back at once what it wrote, so a step has to keep more than a few states.
+    monkeypatch.setenv("MNEMON_NATIVE", "1")
+    assert plan("ntm", 8).remat
+    assert not plan("gated-fast-weights", 256).remat
+    monkeypatch.setenv("MNEMON_NATIVE", "0")
     # Blocks would change what batch statistics are, so they are never chosen for cells that have them.
     assert plan("bn-lstm", 4096).block is None
     assert choose_plan(
@@ -156,6 +161,26 @@ def _shared_and_not(cell, inputs, state, key, share):
 
     (_, result), gradient = eqx.filter_value_and_grad(loss, has_aux=True)((cell, inputs))
     return result, gradient
+
+
+def test_a_reset_before_the_first_step_needs_no_time_axis():
+    cell, inputs = LSTM(3, 5, key=jax.random.key(0)), _inputs(4, 7, 3)
+    state = jax.tree.map(lambda leaf: jnp.stack([leaf + 0.3] * 4), cell.init_state())
+    afresh = jnp.array([True, False, True, False])
+
+    @eqx.filter_jit
+    def outputs_and_gradient(reset):
+        def loss(both):
+            cell, state = both
+            outputs = unroll(cell, inputs, state=state, reset=reset).outputs
+            return jnp.sum(jnp.sin(outputs)), outputs
+
+        return eqx.filter_grad(loss, has_aux=True)((cell, state))
+
+    short, long = outputs_and_gradient(afresh), outputs_and_gradient(afresh[:, None] & (jnp.arange(7)[None] == 0))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), short, long)
+    assert not np.any(np.asarray(short[0][1].hidden)[::2])
+    np.testing.assert_array_equal(unroll(cell, inputs, reset=afresh).outputs, unroll(cell, inputs).outputs)
 
 
 def test_a_batch_shared_among_cores_is_the_same_batch():

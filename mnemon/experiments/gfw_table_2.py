@@ -16,7 +16,7 @@ CELLS: dict[str, tuple[str, dict[str, Any], float]] = {
     "attention-fw": ("fast-weights", {"hidden_size": 208, "form": "matrix"}, 1.6),
     "lstm": ("lstm", {"hidden_size": 103, "peepholes": False}, 1.0),
     "hyper-lstm": ("hyper-lstm", {"hidden_size": 68, "hyper_size": 32, "hyper_embedding_size": 8}, 1.4),
-    "gated-fast-weights": ("gated-fast-weights", {"hidden_size": 42, "slow_layer_size": 102}, 1.8),
+    "gated-fast-weights": ("gated-fast-weights", {"hidden_size": 40, "slow_layer_size": 108}, 1.8),
 }
 
 

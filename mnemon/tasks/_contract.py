@@ -17,7 +17,7 @@ class Episode(NamedTuple):
     targets: Int[Array, "*batch time"] | Float[Array, "*batch time outputs"]
     mask: Bool[Array, "*batch time"]  # the steps that are scored
     length: Int[Array, "*batch"]  # number of real steps; the rest is padding
-    reset: Bool[Array, "*batch time"] | None = None  # the steps before which the network's state starts afresh
+    reset: Bool[Array, "*batch"] | None = None  # whether the network's state starts afresh before the first step
 
 
 class AbstractTask(eqx.Module):

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._errors import BadValue, require
 from ..data import DATASETS, find
@@ -122,10 +122,7 @@ class CharLM(AbstractNamed, AbstractClasses):
         length = jnp.minimum(self.window, rows - 1 - number * self.window)
         mask = jnp.arange(self.window) < length
         place = first + jnp.minimum(row, rows - 2)
-        return Episode(self.stream[place], self.stream[place + 1], mask, length, self._starts(number))
-
-    def _starts(self, number: Int[Array, ""]) -> Bool[Array, " time"]:
-        return (jnp.arange(self.window) == 0) & (number == 0)
+        return Episode(self.stream[place], self.stream[place + 1], mask, length, number == 0)
 
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
         metrics = super().metrics(outputs, episode)

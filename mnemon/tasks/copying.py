@@ -76,5 +76,4 @@ class Copying(AbstractRecall):
         episodes = super().batch(key, update, size)
         if not self.carries_state:
             return episodes
-        first = jnp.arange(self.steps) == 0
-        return episodes._replace(reset=jnp.broadcast_to(first & (update % self.reset_every == 0), (size, self.steps)))
+        return episodes._replace(reset=jnp.broadcast_to(update % self.reset_every == 0, (size,)))

@@ -122,8 +122,7 @@ class Seq2SeqRetrieval(AbstractNamed, AbstractClasses):
         row = number * self.segment + time
         place = first + jnp.minimum(row, rows - 1)
         length = jnp.minimum(self.segment, rows - number * self.segment)
-        starts = (time == 0) & (number == 0)
-        return Episode(self.text[place], self.answers[place], time < length, length, starts)
+        return Episode(self.text[place], self.answers[place], time < length, length, number == 0)
 
     def read(self, text: str) -> Episode:
         """The episode of a text of one's own.

@@ -28,23 +28,19 @@ class Baseline(NamedTuple):
         return cls(jnp.zeros(()), jnp.zeros(()))
 
 
-def discounted_returns(
-    rewards: Float[Array, "batch time"], discount: float, reset: Bool[Array, "batch time"] | None = None
-) -> Float[Array, "batch time"]:
-    r"""\(\sum_{j \geq t} \gamma^{j-t} R_j\), up to the next reset, for each step.
+def discounted_returns(rewards: Float[Array, "batch time"], discount: float) -> Float[Array, "batch time"]:
+    r"""\(\sum_{j \geq t} \gamma^{j-t} R_j\) for each step.
 
     >>> discounted_returns(jnp.array([[1.0, 0.0, 4.0]]), 0.5)
     Array([[2., 2., 4.]], dtype=float32)
     """
     require(0.0 <= discount <= 1.0, "discount", discount, "a number from 0 to 1", "discount=0.95")
-    goes_on = jnp.ones(rewards.shape, bool) if reset is None else jnp.roll(~reset, -1, axis=1)
 
-    def step(later, now):
-        reward, goes_on = now
-        total = reward + discount * jnp.where(goes_on, later, 0.0)
+    def step(later, reward):
+        total = reward + discount * later
         return total, total
 
-    _, returns = jax.lax.scan(step, jnp.zeros_like(rewards[:, 0]), (rewards.T, goes_on.T), reverse=True)
+    _, returns = jax.lax.scan(step, jnp.zeros_like(rewards[:, 0]), rewards.T, reverse=True)
     return returns.T
 
 
@@ -56,7 +52,6 @@ def reinforce(
     discount: float = 1.0,
     decay: float = 0.9,
     rewarded: Bool[Array, "batch time"] | None = None,
-    reset: Bool[Array, "batch time"] | None = None,
 ) -> tuple[Float[Array, ""], Baseline]:
     r"""The REINFORCE loss of a batch, and the baseline for the next one.
 
@@ -76,14 +71,13 @@ def reinforce(
     - `decay`: of the running averages.
     - `rewarded`: the steps whose rewards count, by default all. Choices after the last of them are not
       learned, so padding needs no mask of its own.
-    - `reset`: where a new sequence starts; choices before get no rewards from after.
     """
     require(0.0 <= decay < 1.0, "decay", decay, "0 or more, below 1", "decay=0.9")
     rewarded = jnp.ones(rewards.shape, bool) if rewarded is None else rewarded
     rewards = jax.lax.stop_gradient(rewards)
-    signal = discounted_returns(jnp.where(rewarded, rewards - baseline.reward, 0.0), discount, reset)
+    signal = discounted_returns(jnp.where(rewarded, rewards - baseline.reward, 0.0), discount)
     reward = jnp.sum(jnp.where(rewarded, rewards, 0.0)) / jnp.maximum(jnp.sum(rewarded), 1)
-    learned = discounted_returns(rewarded.astype(rewards.dtype), discount, reset) > 0  # a reward can still come
+    learned = discounted_returns(rewarded.astype(rewards.dtype), discount) > 0  # a reward can still come
     variance = jnp.sum(signal**2) / jnp.maximum(jnp.sum(learned), 1)
     scaled = signal / jnp.maximum(1.0, jnp.sqrt(baseline.variance))
     loss = -jnp.mean(jnp.sum(scaled * log_probabilities, axis=1))

@@ -116,7 +116,6 @@ class Reinforce(AbstractObjective):
             discount=self.discount,
             decay=self.decay,
             rewarded=episodes.mask,
-            reset=episodes.reset,
         )
         # The loss is a mean over scored steps where `reinforce` has their sum; its value means nothing.
         choices = choices * episodes.mask.shape[0] / jnp.sum(episodes.mask)

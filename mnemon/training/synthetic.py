@@ -51,7 +51,6 @@ class _Steps(NamedTuple):
 
     inputs: Array
     real: Bool[Array, "batch time"]
-    reset: Bool[Array, "batch time"] | None
 
 
 class _Edges(NamedTuple):
@@ -142,10 +141,10 @@ class SyntheticGradients(AbstractObjective):
         head = time - count * size  # the first window may be shorter
         keys = None if key is None else jax.random.split(key, count + 1)
         real = jnp.arange(time)[None] < episodes.length[:, None]
-        steps = _Steps(episodes.inputs, real, episodes.reset)
+        steps = _Steps(episodes.inputs, real)
 
-        def run(state: Any, steps: _Steps, key: Any) -> tuple[Any, tuple[Array, Any]]:
-            part = episodes._replace(inputs=steps.inputs, reset=steps.reset)
+        def run(state: Any, steps: _Steps, key: Any, reset: Any = None) -> tuple[Any, tuple[Array, Any]]:
+            part = episodes._replace(inputs=steps.inputs, reset=reset)
             outputs, result = model(part, state=state, mask=steps.real, key=key)
             return result.state, (outputs, result.statistics)
 
@@ -158,16 +157,16 @@ class SyntheticGradients(AbstractObjective):
 
         def window(state: Any, given: tuple[_Steps, Array, Any]):
             steps, probe, key = given
-            open_ = steps.real[:, 0] if steps.reset is None else steps.real[:, 0] & ~steps.reset[:, 0]
+            open_ = steps.real[:, 0]
             after, made = run(_cut(state, probe), steps, key)
             return after, (made, prediction(state, open_), _Edges(_flat(state), open_))
 
         state, every, edges = carry.state, jnp.ones((batch,), bool), []
         if state is not None:  # a stream goes on
-            edges.append(_Edges(_flat(state)[None], every[None]))
+            edges.append(_Edges(_flat(state)[None], (every if episodes.reset is None else ~episodes.reset)[None]))
             state, probes = _cut(state, probes[0]), probes[1:]
         first = jax.tree.map(lambda leaf: leaf[:, :head], steps)
-        state, made = run(state, first, jax.tree.map(lambda key: key[0], keys))
+        state, made = run(state, first, jax.tree.map(lambda key: key[0], keys), episodes.reset)
         predictions = jnp.zeros(())
         if count:
             rest = jax.tree.map(

@@ -67,11 +67,9 @@ def test_a_good_baseline_makes_the_estimate_less_noisy():
     assert _gradients(good, 1.0, 300, 10.0).std() < 0.3 * _gradients(Baseline.start(), 1.0, 300, 10.0).std()
 
 
-def test_discounted_returns_stop_at_resets():
+def test_discounted_returns():
     rewards = jnp.array([[1.0, 2.0, 4.0, 8.0]])
-    reset = jnp.array([[True, False, True, False]])
     np.testing.assert_allclose(discounted_returns(rewards, 0.5), [[4.0, 6.0, 8.0, 8.0]])
-    np.testing.assert_allclose(discounted_returns(rewards, 0.5, reset), [[2.0, 2.0, 8.0, 8.0]])
 
 
 def test_running_baseline_and_variance():
