@@ -5,9 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from mnemon.cells import CELLS
-from mnemon.cli import COMMANDS, main
+from mnemon.cli import COMMANDS, _output, main
 from mnemon.tasks import TASKS
 
 QUICK = ["--delay", "3", "--length", "2", "--hidden-size", "6", "--log-every", "10"]
@@ -192,3 +193,13 @@ def test_reproduce_runs_resumes_and_reports(capsys, tmp_path: Path):
     files = capsys.readouterr().out.split()
     assert {Path(file).suffix for file in files} == {".svg", ".png", ".pdf", ".md", ".csv"}
     assert "solved by about 25k updates" in (tmp_path / "results" / "th-fig-4.1" / "smoke.md").read_text()
+
+
+def test_rows_that_do_not_fit_are_printed_field_by_field(capsys, monkeypatch):
+    monkeypatch.setattr(_output, "OUT", Console(width=60))
+    rows = [{"id": "first", "says": "[a] " + 60 * "long "}, {"id": "second", "says": "short", "number": 1234}]
+    _output.print_table(rows, False, "Things")
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:2] == ["Things", "first"]
+    assert lines[2].startswith("says    [a] long long")
+    assert lines[-3:] == ["second", "says    short", "number  1,234"]

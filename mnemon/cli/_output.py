@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 OUT, ERR = Console(), Console(stderr=True)
@@ -20,14 +21,37 @@ def print_table(rows: list[dict[str, Any]], as_json: bool, title: str) -> None:
     if as_json:
         print(json.dumps(rows))
         return
+    texts = [{name: _cell_text(value) for name, value in row.items()} for row in rows]
+    lines = sum(len(text) for row in texts for text in row.values()) / (len(texts) * OUT.width)
+    OUT.print(_records(texts, title) if lines > _MOST_LINES else _columns(rows, texts, title))
+
+
+# Rows that would fill more lines of the window than this would be folded into columns of a few letters.
+_MOST_LINES = 1.5
+
+
+def _columns(rows: list[dict[str, Any]], texts: list[dict[str, str]], title: str) -> Table:
     table = Table(title=title, title_justify="left", header_style="bold")
-    for number, column in enumerate(rows[0]):
+    for number, column in enumerate(texts[0]):
         numeric = all(isinstance(row[column], int | float) for row in rows)
         # The first column is what one types in a command: never cut.
         table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=number == 0)
-    for row in rows:
-        table.add_row(*(_cell_text(value) for value in row.values()))
-    OUT.print(table)
+    for row in texts:
+        table.add_row(*row.values())
+    return table
+
+
+def _records(texts: list[dict[str, str]], title: str) -> Table:
+    """Row after row, a line or more for each field; the first names the row."""
+    table = Table(title=title, title_justify="left", box=None, show_header=False)
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for row in texts:
+        (_, name), *fields = row.items()
+        table.add_row("", f"[bold]{name}[/bold]")
+        for field, text in fields:
+            table.add_row(field, escape(text))
+    return table
 
 
 def _cell_text(value: Any) -> str:
