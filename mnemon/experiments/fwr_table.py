@@ -30,7 +30,6 @@ def _arms(
     *,
     records: int,
     patience: int,
-    split: str = "train",
     lr_schedule: str = "constant",
     cells: tuple[str, ...] = tuple(CELLS),
     layer: int = 100,
@@ -44,7 +43,7 @@ def _arms(
             config = RunConfig(
                 "associative-retrieval",
                 cell,
-                {"split": split},
+                {"split": "train"},
                 {**options, "hidden_size": size},
                 steps=steps,
                 batch=128,
@@ -76,13 +75,12 @@ EXPERIMENT = Experiment(
             "layers of 10 units, 20 updates: shows only that it runs",
         ),
         "laptop": Preset(
-            _arms((20, 50, 100), 60_000, records=60, patience=20, split="stream", lr_schedule="cosine"),
+            _arms((20, 50, 100), 60_000, records=60, patience=20, lr_schedule="cosine"),
             3,
             None,
-            "embeddings of 50 and layers of 100 rectified units around the cell, as in the paper; new examples at "
-            "each update instead of 100,000, which networks of 50 units learn by heart; Adam from 0.001 to 0 over "
-            "60,000 updates (a public implementation needs about 40,000 at 50 units), or until the loss on the "
-            "validation set has not improved for 20,000; the best model there is tested on the 20,000 test examples",
+            "embeddings of 50 and layers of 100 rectified units around the cell, as in the paper; Adam from 0.001 "
+            "to 0 over 60,000 updates (a public implementation needs about 40,000 at 50 units), or until the loss "
+            "on the validation set has not improved for 20,000; the best model there is tested",
         ),
         "paper": Preset(
             _arms((20, 50, 100), 200_000, records=200, patience=200),
