@@ -107,7 +107,8 @@ def mark_accessed(
 
 def total_weights(rows: Int[Array, " rows"], weights: Float[Array, " rows"]) -> Float[Array, " rows"]:
     """For each row in a list with repetitions, the sum of its weights."""
-    return jnp.sum(jnp.where(rows[:, None] == rows[None, :], weights[None, :], 0.0), axis=1)
+    # Over the first axis: many sums at a time, where one sum over a last axis is made entry by entry.
+    return jnp.sum(jnp.where(rows[:, None] == rows[None, :], weights[:, None], 0.0), axis=0)
 
 
 _BLOCK = 64

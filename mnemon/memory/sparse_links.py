@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .sparse import read_rows, total_weights
@@ -108,4 +109,5 @@ def _look_up(
 
 def _first(rows: Int[Array, " rows"]) -> Bool[Array, " rows"]:
     """True where a row is listed for the first time."""
-    return jnp.argmax(rows[:, None] == rows[None, :], axis=1) == jnp.arange(rows.size)
+    earlier = np.triu(np.ones((rows.size, rows.size), bool), 1)
+    return ~jnp.any((rows[:, None] == rows[None, :]) & earlier, axis=0)
