@@ -258,7 +258,7 @@ def _dntm(w, state, drive):
     def but_nop(weights):
         return torch.cat([torch.zeros_like(weights[:, : NOP + 1]), weights[:, NOP + 1 :]], -1)
 
-    def control(state):
+    def think(state):
         total = linear(w.controller, state.read) + from_input
         if not hasattr(w.controller, "gate_weights"):
             return state._replace(hidden=torch.tanh(total))
@@ -281,12 +281,12 @@ def _dntm(w, state, drive):
 
     if w.order == "read-write":
         for _ in range(w.hops):
-            state = control(read(state))
+            state = think(read(state))
         state = write(state)
     else:
-        state = read(write(control(state)))
+        state = read(write(think(state)))
         for _ in range(w.hops - 1):
-            state = read(control(state))
+            state = read(think(state))
     return state, torch.cat([state.hidden, state.read], -1)
 
 
