@@ -60,8 +60,8 @@ class Plan:
 # Above this many bytes kept for the backward pass the loop keeps one state for each sqrt(T) steps.
 _SEGMENT_ABOVE_BYTES = 2**30
 # A step with fewer operations for each byte it keeps is cheaper to compute again than to write to memory and read back,
-# if it keeps more than so many times its state, from which it is computed again: not so with sparse access, nor where it
-# is little more than the state in native loops, which have what they wrote still in cache.
+# if it keeps more than so many times its state, from which it is computed again: not so with sparse access, nor where
+# it is little more than the state in native loops, which have what they wrote still in cache.
 _REMAT_BELOW_OPERATIONS_PER_BYTE, _REMAT_ABOVE_STATES, _NATIVE_REMAT_ABOVE_STATES = 5, 1, 2.5
 # States of a batch above the first are run in blocks of about the second, which stays in a core's cache, if that is
 # at least so many examples: smaller products would cost more than the cache saves.
