@@ -31,9 +31,11 @@ class _Reproduction:
     jobs: int = 1
     """Processes at a time."""
     only: tuple[str, ...] = ()
-    """Only the arms that have one of these in their names."""
+    """Only the arms of these names, or that have one of these in their names."""
     on: str = "processes"
     """processes of this machine, ray (a cluster that is started here), or ray://ADDRESS."""
+    missing: bool = False
+    """Leave out runs that the results have already, made elsewhere with the same settings."""
     estimate: bool = False
     """Only say how long it would take here, from a few seconds of each network."""
     runs: Path = Path("runs")
@@ -59,7 +61,8 @@ def reproduce(arguments: list[str]) -> None:
     if options.estimate:
         kind, path = "costs", estimate(options.id, options.preset, **common)
     else:
-        path = run(options.id, options.preset, jobs=options.jobs, on=options.on, runs=options.runs, **common)
+        how = {"jobs": options.jobs, "on": options.on, "missing": options.missing, "runs": options.runs}
+        path = run(options.id, options.preset, **how, **common)
         kind = "results"
     print(json.dumps({kind: str(path)}) if options.json else path)
 

@@ -63,6 +63,13 @@ def write_results(experiment: Experiment, preset: str, runs: Path, results: Path
     return path
 
 
+def stored_runs(experiment: str, preset: str, results: Path) -> set[tuple[str, str, int]]:
+    """The runs that the results of a preset have: arm, its settings, seed."""
+    path = results / experiment / f"{preset}.json"
+    arms = json.loads(path.read_text())["arms"] if path.exists() else {}
+    return {(name, arm["settings"], int(seed)) for name, arm in arms.items() for seed in arm["seeds"]}
+
+
 def read_results(results: Path, experiment: str) -> dict[str, dict[str, Any]]:
     """The stored results of an experiment by preset."""
     files = sorted(path for path in (results / experiment).glob("*.json") if path.name != COSTS_FILE)

@@ -20,7 +20,7 @@ from .._provenance import provenance
 from ..training import Interrupted
 from ._contract import Arm, Experiment, Job, Preset
 from ._registry import get_experiment
-from ._results import write_results
+from ._results import stored_runs, write_results
 
 RESULT_FILE = "result.json"
 _TO_SAVE = 5.0  # seconds that a run has to save its state
@@ -51,13 +51,15 @@ def reproduce(
     jobs: int = 1,
     only: Sequence[str] = (),
     on: str = "processes",
+    missing: bool = False,
     runs: Path = Path("runs"),
     results: Path = Path("results"),
     report: Callable[[str], None] = print,
 ) -> Path:
     """Run what is not done yet, `jobs` at a time, and write the results of all that is done.
 
-    `only` names arms by parts of their names. `on` is `processes` of this machine, `ray` for a cluster that is started
+    `only` names arms, by their names or by parts of them. With `missing`, runs that the results have, made elsewhere
+    with the same settings, count as done. `on` is `processes` of this machine, `ray` for a cluster that is started
     here (or that of `RAY_ADDRESS`), or `ray://address`; the nodes of a cluster must see the folder of the runs under
     the same path.
     """
@@ -68,6 +70,7 @@ def reproduce(
         jobs=jobs,
         only=only,
         on=on,
+        missing=missing,
         runs=runs,
         results=results,
         report=report,
@@ -82,6 +85,7 @@ def run_experiment(
     jobs: int = 1,
     only: Sequence[str] = (),
     on: str = "processes",
+    missing: bool = False,
     runs: Path,
     results: Path,
     report: Callable[[str], None] = print,
@@ -93,10 +97,11 @@ def run_experiment(
         (arm, seed, job_folder(runs, experiment.id, preset, arm, seed))
         for arm, seed in chosen_runs(experiment, preset, seeds, only)
     ]
+    stored = stored_runs(experiment.id, preset, results) if missing else set()
     waiting = [
         Waiting(f"{arm.name} seed {seed}", arm.job, seed, folder.absolute())
         for arm, seed, folder in found
-        if not (folder / RESULT_FILE).exists()
+        if not (folder / RESULT_FILE).exists() and (arm.name, arm.settings, seed) not in stored
     ]
     report(f"{experiment.id} {preset}: {len(found) - len(waiting)} of {len(found)} done")
     if waiting:
@@ -116,7 +121,12 @@ def chosen_runs(experiment: Experiment, preset: str, seeds: int | None, only: Se
     grid = get_preset(experiment, preset)
     count = grid.seeds if seeds is None else seeds
     require(count >= 1, "seeds", count, "at least one seed", "--seeds 3")
-    arms = [arm for arm in grid.arms if not only or any(part in arm.name for part in only)]
+    whole = {arm.name for arm in grid.arms}
+    arms = [
+        arm
+        for arm in grid.arms
+        if not only or any(part == arm.name if part in whole else part in arm.name for part in only)
+    ]
     names = ", ".join(arm.name for arm in grid.arms)
     require(bool(arms), "only", " ".join(only), f"a part of a name among {names}", f"--only {grid.arms[0].name}")
     return [
@@ -197,11 +207,25 @@ def _in_processes(waiting: list[Waiting], jobs: int) -> Iterator[str]:
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
+    context = multiprocessing.get_context("spawn")
+    places = context.SimpleQueue()
+    for place in _places(jobs):
+        places.put(place)
+    return ProcessPoolExecutor(jobs, context, _begin, (places,))
 
 
-def _begin() -> None:
+def _places(jobs: int) -> list[list[int]]:
+    """Cores for each process of several: threads that wait for work, as XLA's do, would take those of the others."""
+    if not hasattr(os, "sched_getaffinity"):
+        return [[]] * jobs
+    cores = sorted(os.sched_getaffinity(0))
+    return [cores[n % len(cores) :: jobs] for n in range(jobs)]
+
+
+def _begin(places) -> None:
     """What a new process does first. When the command that started it is gone, its run is to save its state and end."""
+    if place := places.get():
+        os.sched_setaffinity(0, place)
     keep_memory()  # before there is another thread
     parent = multiprocessing.parent_process()
 

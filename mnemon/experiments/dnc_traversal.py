@@ -32,15 +32,15 @@ EXPERIMENT = Experiment(
             _arms(
                 {"dnc": dnc(64, 64, 32, 2), "lstm": {"hidden_size": 128, "peepholes": False}},
                 lessons=14,
-                updates=8_000,
+                updates=40_000,
                 batch=16,
-                check_every=200,
+                check_every=500,
                 lr=1e-3,
                 episodes=200,
             ),
             3,
             None,
-            "DNC of 64 units with 64 words of 32 and 2 read heads, LSTM of 128 units; 8,000 updates of 16 graphs with "
+            "DNC of 64 units with 64 words of 32 and 2 read heads, LSTM of 128 units; 40,000 updates of 16 graphs with "
             "Adam at 0.001, in whatever lesson they end (the memory holds the graphs of the first four); the scores "
             "are those of that moment",
         ),

@@ -49,8 +49,9 @@ def init_state(model, task, optimizer, objective, batch: int, seed: int) -> Trai
 
     shapes = eqx.filter_eval_shape(metrics_of_one_update)
     totals = {name: jnp.zeros(()) for name in sorted(shapes)}
-    # An array made from a Python number has another type after its first update, which would be compiled again.
-    return TrainState(model, opt_state, carry, jnp.zeros((), int), key, totals)
+    state = TrainState(model, opt_state, carry, jnp.zeros((), int), key, totals)
+    # An array made from a Python number has another type after its first update, for which all would be compiled again.
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, leaf.dtype) if eqx.is_inexact_array(leaf) else leaf, state)
 
 
 def _norm(gradient) -> Float[Array, ""]:

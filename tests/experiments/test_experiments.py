@@ -19,8 +19,8 @@ from mnemon.experiments import EXPERIMENTS, Job, Training, _contract, estimate, 
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score, settings_of
 from mnemon.experiments._estimate import as_time, estimated_seconds
 from mnemon.experiments._report import write_report
-from mnemon.experiments._results import result_rows, write_results
-from mnemon.experiments._runner import RESULT_FILE, Waiting, do, job_folder, read_result
+from mnemon.experiments._results import result_rows, stored_runs, write_results
+from mnemon.experiments._runner import RESULT_FILE, Waiting, _places, chosen_runs, do, job_folder, read_result
 from mnemon.experiments.copy_lengths import SharedTraining
 from mnemon.experiments.th_fig_4_2 import TracedTraining
 from mnemon.report.listings import experiment_rows
@@ -170,6 +170,44 @@ def test_results_of_done_jobs_are_not_made_again(tmp_path):
         reproduce("th-fig-3.5", "smoke", only=["nonet"], **where)
     with pytest.raises(BadValue, match="on='clouds' cannot work"):
         reproduce("th-fig-3.5", "smoke", on="clouds", **where)
+
+
+def test_runs_that_the_results_have_need_not_be_made_again(tmp_path):
+    _run_smoke("th-fig-3.5", tmp_path)
+    path = tmp_path / "results" / "th-fig-3.5" / "smoke.json"
+    content = json.loads(path.read_text())
+    first, second, third = content["arms"].values()
+    content["arms"] |= {"tardis": first, "umann": {**second, "settings": "other"}, "urmann": {**third, "seeds": {}}}
+    path.write_text(json.dumps(content))
+    shutil.rmtree(tmp_path / "runs")
+    assert stored_runs("th-fig-3.5", "smoke", tmp_path / "results") == {
+        ("tardis", first["settings"], 0),
+        ("umann", "other", 0),
+    }
+    said: list[str] = []
+    where = {"runs": tmp_path / "runs", "results": tmp_path / "results", "report": said.append}
+    reproduce("th-fig-3.5", "smoke", missing=True, **where)
+    assert said[0] == "th-fig-3.5 smoke: 1 of 3 done"
+    assert sorted(said[1:]) == ["umann seed 0 done", "urmann seed 0 done"]
+    assert len(stored_runs("th-fig-3.5", "smoke", tmp_path / "results")) == 3
+
+
+def test_arms_are_named_by_their_names_or_by_parts_of_them():
+    experiment = get_experiment("gfw-table-1")
+
+    def names(*only: str) -> list[str]:
+        return [arm.name for arm, _ in chosen_runs(experiment, "laptop", 1, only)]
+
+    assert names("lstm") == ["lstm"]
+    assert names("stm") == ["lstm", "hyper-lstm"]
+    assert names("lstm", "fw") == ["attention-fw", "lstm"]
+
+
+def test_each_process_has_cores_of_its_own(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 1, 0, 2})
+    assert _places(1) == [[0, 1, 2, 3]]
+    assert _places(2) == [[0, 2], [1, 3]]
+    assert _places(5) == [[0], [1], [2], [3], [0]]
 
 
 def test_a_job_that_another_process_does_is_left_alone_and_what_is_done_is_not_done_again(tmp_path):

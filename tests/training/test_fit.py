@@ -19,6 +19,7 @@ import pytest
 
 from mnemon import Copying, choose_plan, evaluate, fit, make_model, make_optimizer
 from mnemon.training import Diverged, Interrupted, Supervised, optimizer_names
+from mnemon.training._updates import compiled_advance, init_state
 from mnemon.training.checkpoints import Checkpoints
 
 TASK = Copying(delay=3, length=2)
@@ -39,6 +40,29 @@ def test_training_lowers_the_loss_and_repeats_itself():
     assert [record["step"] for record in first.records] == [50, 100, 150, 200, 250, 300]
     assert first.records[-1]["loss"] < 0.8 * first.records[0]["loss"]
     assert set(first.records[0]) == {"step", "loss", "accuracy", "recall", "gradient_norm"}
+
+
+def test_a_run_is_compiled_once():
+    """Also where parameters were made from Python numbers, as the gains of a layer norm often are."""
+    model = make_model(TASK, "gru", hidden_size=6, key=jax.random.key(0))
+    weak = eqx.tree_at(lambda m: m.readout_bias, model, jnp.full((9,), 0.0))
+    assert weak.readout_bias.weak_type
+    optimizer, objective = make_optimizer(), Supervised()
+    state = init_state(weak, TASK, optimizer, objective, 2, 0)
+    traced = []
+
+    class Counted(Copying):
+        def batch(self, key, update, size):
+            traced.append(size)
+            return super().batch(key, update, size)
+
+    advance = compiled_advance(state, Counted(delay=3, length=2), optimizer, objective, 2)
+    before = len(traced)
+    state, _ = advance(state, 1)
+    once = len(traced) - before
+    state, _ = advance(state, 2)
+    assert once >= 1
+    assert len(traced) - before == once
 
 
 @pytest.mark.slow
