@@ -100,10 +100,13 @@ class Model(eqx.Module):
         self, inputs: Int[Array, "*batch time"] | Float[Array, "*batch time channels"]
     ) -> Float[Array, "*batch time embedded"]:
         """The vectors that the cell sees."""
-        x = inputs
-        if self.symbols is not None:
-            x = jax.nn.one_hot(inputs, self.symbols) if self.embedding is None else self.embedding[inputs]
-        return x if self.input_layer is None else self.input_layer(x)
+        layer = (lambda x: x) if self.input_layer is None else self.input_layer
+        if self.symbols is None:
+            return layer(inputs)
+        if self.embedding is None:
+            return layer(jax.nn.one_hot(inputs, self.symbols))
+        # Of few symbols each goes through the layer once, not wherever it occurs.
+        return layer(self.embedding)[inputs] if self.symbols < inputs.size else layer(self.embedding[inputs])
 
     def read_out(self, y: Float[Array, "*batch cell_output"]) -> Float[Array, "*batch output"]:
         """The outputs for what the cell put out."""
@@ -116,11 +119,18 @@ class Model(eqx.Module):
             return {"cell": self.cell.axes(), "readout_weights": "h ."}
         return {"cell": self.cell.axes(), "output_layer": {"weights": "h ."}}
 
-    def __call__(self, episodes: Episode, **options: Any) -> tuple[Float[Array, "batch time output"], Unrolled]:
-        """Outputs for a batch of episodes, and what [`unroll`][mnemon.unroll] returned; it takes the `options`."""
+    def __call__(
+        self, episodes: Episode, *, last: int | None = None, **options: Any
+    ) -> tuple[Float[Array, "batch time output"], Unrolled]:
+        """Outputs for a batch of episodes, and what [`unroll`][mnemon.unroll] returned; it takes the `options`.
+
+        With `last`, only so many steps at the end are read out; the outputs before are zero.
+        """
         inputs = with_precision(self.embed, self.precision)(episodes.inputs)
         result = unroll(self.cell, inputs, reset=episodes.reset, precision=self.precision, **options)
-        return with_precision(self.read_out, self.precision)(result.outputs), result
+        skipped = 0 if last is None else max(inputs.shape[1] - last, 0)
+        outputs = with_precision(self.read_out, self.precision)(result.outputs[:, skipped:])
+        return jnp.pad(outputs, ((0, 0), (skipped, 0), (0, 0))), result
 
 
 def make_model(

@@ -121,6 +121,11 @@ class AbstractTask(eqx.Module):
         return None
 
     @property
+    def scored_steps(self) -> int | None:
+        """At most so many steps, the last of an episode with its padding, are scored; None: any may be."""
+        return None
+
+    @property
     def carries_state(self) -> bool:
         """Whether each update's episodes continue those of the update before (a stream)."""
         return False

@@ -29,30 +29,38 @@ class AssociativeRetrieval(AbstractNamed, AbstractClasses):
     out            9
     ```
 
-    The letters of an episode differ, its digits need not. Only the last step is scored, among all 37 symbols. Without
+    The letters of an episode differ, its digits need not (the paper shows one that occurs twice). Only the last step is scored, among all 37 symbols. Without
     a memory one digit in ten is right; one in `pairs` (or a little more) is right if the digits are remembered but not
     their letters. An error below 1 % counts as solved.
 
     **Options:**
 
     - `pairs`: letters with their digits, at most 26.
+    - `distinct_digits`: no digit occurs twice, as in public code; then at most 10 pairs.
     - `split`: stream makes new episodes for ever; train, valid and test are the fixed sets of 100,000, 10,000 and
       20,000 examples of the paper's sizes, the first drawn from at random, the others in order.
     """
 
     measures: ClassVar[str] = "binding digits to letters"
     pairs: int = eqx.field(static=True, default=4)
+    distinct_digits: bool = eqx.field(static=True, default=False)
     split: Split = eqx.field(static=True, default="stream")
     symbols: tuple[str, ...] = eqx.field(static=True, init=False, default=tuple(_NAMES))
 
     def __check_init__(self):
         require(1 <= self.pairs <= _LETTERS, "pairs", self.pairs, "1 to 26 pairs", "pairs=4")
+        possible = not self.distinct_digits or self.pairs <= _DIGITS
+        require(possible, "pairs", self.pairs, "at most 10 pairs if their digits are to differ", "pairs=10")
         known = ("stream", *_EXAMPLES)
         require(self.split in known, "split", self.split, f"one of {', '.join(known)}", "split=test")
 
     @property
     def horizon(self) -> int:
         return 2 * self.pairs + 3
+
+    @property
+    def scored_steps(self) -> int:
+        return 1
 
     @property
     def chance(self) -> dict[str, float]:
@@ -80,7 +88,10 @@ class AssociativeRetrieval(AbstractNamed, AbstractClasses):
     def _made_from(self, key: PRNGKeyArray) -> Episode:
         letters_key, digits_key, query_key = jax.random.split(key, 3)
         letters = jax.random.permutation(letters_key, _LETTERS)[: self.pairs]
-        digits = jax.random.randint(digits_key, (self.pairs,), _LETTERS, _LETTERS + _DIGITS)
+        if self.distinct_digits:
+            digits = _LETTERS + jax.random.permutation(digits_key, _DIGITS)[: self.pairs]
+        else:
+            digits = jax.random.randint(digits_key, (self.pairs,), _LETTERS, _LETTERS + _DIGITS)
         asked = jax.random.randint(query_key, (), 0, self.pairs)
         shown = jnp.stack([letters, digits], axis=1).reshape(-1)
         inputs = jnp.concatenate([shown, jnp.array([_ASK, _ASK]), letters[asked][None]])

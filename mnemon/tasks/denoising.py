@@ -54,6 +54,10 @@ class Denoising(AbstractRecall):
         return self.steps
 
     @property
+    def scored_steps(self) -> int:
+        return self.length
+
+    @property
     def chance(self) -> dict[str, float]:
         return self.blank_steps_are_free(self.length)
 

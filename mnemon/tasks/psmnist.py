@@ -104,6 +104,10 @@ class PermutedMNIST(AbstractExamples, AbstractClasses):
         return self.pixels.shape[1] + 1
 
     @property
+    def scored_steps(self) -> int:
+        return 1
+
+    @property
     def examples(self) -> int:
         return self.pixels.shape[0]
 

@@ -88,6 +88,7 @@ class Supervised(AbstractObjective):
             lengths=episodes.length,
             truncate=self.truncate,
             key=key,
+            last=task.scored_steps,
         )
         loss, metrics = task.score(outputs, episodes)
         return loss, Outcome(metrics, result.state if task.carries_state else None, result.statistics)

@@ -72,6 +72,27 @@ def test_sampling_is_a_pure_function_of_the_key(name):
 
 
 @EVERY_TASK
+def test_steps_that_are_not_read_out_are_not_scored(name):
+    task = make_task(name)
+    mask = np.asarray(_some_episodes(name).mask)
+    if task.scored_steps is None:
+        assert np.any(mask)
+        return
+    assert 1 <= task.scored_steps < mask.shape[1]
+    assert not np.any(mask[:, : -task.scored_steps])
+    model = make_model(task, "rnn", hidden_size=4, key=jax.random.key(0))
+    parameters, rest = eqx.partition(model, eqx.is_inexact_array)
+
+    def loss(parameters, last):
+        outputs, _ = eqx.combine(parameters, rest)(_some_episodes(name), last=last)
+        return task.score(outputs, _some_episodes(name))[0]
+
+    part, whole = (jax.value_and_grad(loss)(parameters, last) for last in (task.scored_steps, None))
+    for a, b in zip(jax.tree.leaves(part), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@EVERY_TASK
 def test_a_network_can_be_trained_on_it(name):
     """Data are held as arrays; streams carry state; answers are fed back: all through the same trainer."""
     task = make_task(name)

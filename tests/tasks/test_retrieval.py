@@ -33,6 +33,14 @@ def test_digits_repeat_but_letters_do_not():
     assert any(digits < 8 for _, digits in distinct)
 
 
+def test_digits_can_be_made_to_differ():
+    episodes = AssociativeRetrieval(pairs=8, distinct_digits=True).batch(jax.random.key(0), 0, 50)
+    assert all(len(set(row[1:16:2])) == 8 for row in np.asarray(episodes.inputs))
+    assert len(set(np.asarray(episodes.targets)[:, -1])) == 10
+    with pytest.raises(ValueError, match="pairs=11 cannot work"):
+        AssociativeRetrieval(pairs=11, distinct_digits=True)
+
+
 @pytest.mark.parametrize(("split", "examples"), [("train", 100_000), ("valid", 10_000), ("test", 20_000)])
 def test_fixed_sets_are_fixed(split, examples):
     task = AssociativeRetrieval(split=split)
