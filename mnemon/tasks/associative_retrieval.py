@@ -29,9 +29,9 @@ class AssociativeRetrieval(AbstractNamed, AbstractClasses):
     out            9
     ```
 
-    The letters of an episode differ, its digits need not (the paper shows one that occurs twice). Only the last step is scored, among all 37 symbols. Without
-    a memory one digit in ten is right; one in `pairs` (or a little more) is right if the digits are remembered but not
-    their letters. An error below 1 % counts as solved.
+    The letters of an episode differ, its digits need not (the paper shows one that occurs twice). Only the last step
+    is scored, among all 37 symbols. Without a memory one digit in ten is right; one in `pairs` (or a little more) is
+    right if the digits are remembered but not their letters. An error below 1 % counts as solved.
 
     **Options:**
 
