@@ -19,6 +19,19 @@ from ..training.runs import RunConfig, open_run, train_run
 _CURVE_POINTS = 150
 # How long the updates of a run are timed to know their rate.
 _SECONDS_TO_TIME = 4.0
+# Options of a run that change what it learns and how long it is, but not how long an update takes.
+_NO_MATTER_TO_SPEED: dict[str, Any] = {
+    "steps": 1,
+    "seed": 0,
+    "lr": 1e-3,
+    "clip": 1.0,
+    "lr_schedule": "constant",
+    "embedding_scale": 1.0,
+    "log_every": 1,
+    "stop_when_solved": False,
+    "patience": None,
+    "validation_episodes": None,
+}
 
 
 def settings_of(value: Any) -> Any:
@@ -38,6 +51,11 @@ def settings_of(value: Any) -> Any:
     return repr(value)
 
 
+def short_name(settings: Any) -> str:
+    """Of plain data."""
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
+
+
 @runtime_checkable
 class Job(Protocol):
     """Something that can be done for a seed, in a folder of its own, again and again until it is done."""
@@ -49,10 +67,20 @@ class Job(Protocol):
 
 @runtime_checkable
 class Estimated(Protocol):
-    """A job that need not be done to tell how long it takes."""
+    """A job made of updates, that need not be done to tell how long it takes."""
 
-    def estimate(self, folder: Path) -> float:
-        """Seconds of the whole job on this machine, found by doing a little of it in an empty folder."""
+    @property
+    def pace(self) -> str:
+        """A short name of all that decides how long an update takes: jobs that share it are as fast."""
+        ...
+
+    @property
+    def updates(self) -> int:
+        """How many updates there are at most."""
+        ...
+
+    def time_updates(self, folder: Path) -> tuple[float, float]:
+        """Seconds to begin, and of an update on this machine, found by doing a little of it in an empty folder."""
         ...
 
 
@@ -121,8 +149,16 @@ class Training:
             "seconds": round(result.seconds, 1),
         }
 
-    def estimate(self, folder: Path) -> float:
-        """Seconds of compiling and of all updates; without validation and scores."""
+    @property
+    def pace(self) -> str:
+        return short_name(settings_of(dataclasses.replace(self.config, **_NO_MATTER_TO_SPEED)))
+
+    @property
+    def updates(self) -> int:
+        return self.config.steps
+
+    def time_updates(self, folder: Path) -> tuple[float, float]:
+        """Seconds to compile, and of an update; without validation and scores."""
         config = dataclasses.replace(self.config, patience=None, validation_episodes=None)
         calls: list[tuple[float, int]] = []  # when a compiled call was over, and the updates done by then
 
@@ -133,11 +169,11 @@ class Training:
 
         begun = time.perf_counter()
         try:
-            return train_run(config, folder, report=lambda message: None, on_progress=watch).seconds
+            return 0.0, train_run(config, folder, report=lambda message: None, on_progress=watch).seconds / config.steps
         except _Enough:
             # The first call also compiles, and those after it are short: their rate is known from the later half.
             (before, done_before), (after, done_after) = calls[len(calls) // 2], calls[-1]
-            return calls[0][0] - begun + config.steps * (after - before) / (done_after - done_before)
+            return calls[0][0] - begun, (after - before) / (done_after - done_before)
 
 
 def thin_curve(records: list[Record], points: int = _CURVE_POINTS) -> dict[str, list[float]]:
@@ -171,7 +207,7 @@ class Arm:
     @property
     def settings(self) -> str:
         """A short name of all that the job is to do: runs with other settings are other runs."""
-        return hashlib.sha256(json.dumps(settings_of(self.job)).encode()).hexdigest()[:8]
+        return short_name(settings_of(self.job))
 
 
 @dataclasses.dataclass(frozen=True)

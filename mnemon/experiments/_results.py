@@ -13,9 +13,6 @@ from .._provenance import provenance
 from ..cells import count_parameters
 from ._contract import Experiment, Training
 
-# Beside the results, one file for all presets.
-COSTS_FILE = "costs.json"
-
 
 def write_results(experiment: Experiment, preset: str, runs: Path, results: Path) -> Path:
     """Collect all finished jobs in `results/ID/PRESET.json`.
@@ -72,8 +69,7 @@ def stored_runs(experiment: str, preset: str, results: Path) -> set[tuple[str, s
 
 def read_results(results: Path, experiment: str) -> dict[str, dict[str, Any]]:
     """The stored results of an experiment by preset."""
-    files = sorted(path for path in (results / experiment).glob("*.json") if path.name != COSTS_FILE)
-    found = {path.stem: json.loads(path.read_text()) for path in files}
+    found = {path.stem: json.loads(path.read_text()) for path in sorted((results / experiment).glob("*.json"))}
     if not found:
         raise MnemonError(
             f"{results / experiment} holds no results; make them with `mnemon reproduce {experiment} --preset smoke`"

@@ -11,7 +11,7 @@ import jax
 from ..cells import CELLS, count_parameters, make_cell, time_varying
 from ..data import available
 from ..experiments import EXPERIMENTS, Preset
-from ..experiments._estimate import as_time, estimated_seconds
+from ..experiments._estimate import Cost, Costs, as_time
 from ..lens.trace import named_arrays
 from ..model import Model
 from ..tasks import TASKS, make_task
@@ -70,7 +70,7 @@ def task_rows() -> list[dict[str, Any]]:
 
 def experiment_rows(results: Path) -> list[dict[str, Any]]:
     """A row for each experiment."""
-    rows = []
+    rows, costs = [], Costs(results)
     for experiment in EXPERIMENTS.values():
         stored = {name: _stored(results / experiment.id / f"{name}.json") for name in experiment.presets}
         presets = experiment.presets.items()
@@ -81,8 +81,7 @@ def experiment_rows(results: Path) -> list[dict[str, Any]]:
                 "shows": experiment.shows,
                 "published": experiment.published,
                 "presets": "; ".join(
-                    _preset(name, preset, stored[name], estimated_seconds(experiment.id, name, results))
-                    for name, preset in presets
+                    _preset(name, preset, stored[name], costs.of(experiment.id, name)) for name, preset in presets
                 ),
                 "results": "; ".join(
                     f"{name}: {len(stored[name])} of {len(preset.arms) * preset.seeds} runs"
@@ -101,11 +100,12 @@ def _stored(path: Path) -> list[dict[str, Any]]:
     return [result for arm in arms.values() for result in arm["seeds"].values()]
 
 
-def _preset(name: str, preset: Preset, results: list[dict[str, Any]], estimate: float | None) -> str:
+def _preset(name: str, preset: Preset, results: list[dict[str, Any]], cost: Cost) -> str:
     """A preset with its size, and its cost: as stated, as the stored results say, as estimated."""
     seconds = [result["seconds"] for result in results if "seconds" in result]
     taken = f"the {len(seconds)} here took {as_time(sum(seconds))} in all" if seconds else ""
-    about = "" if estimate is None else f"about {as_time(estimate)} for all"
+    whom = "all" if cost.known == cost.arms else f"{cost.known} of {cost.arms} arms"
+    about = f"about {as_time(cost.seconds)} for {whom}" if cost.known else ""
     costs = [preset.cost] if preset.cost else [taken, about]
     return ", ".join(filter(None, [f"{name}: {len(preset.arms)} x {preset.seeds} runs", *costs]))
 

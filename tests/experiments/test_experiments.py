@@ -17,7 +17,7 @@ import pytest
 from mnemon._errors import BadValue, MnemonError, UnknownName
 from mnemon.experiments import EXPERIMENTS, Job, Training, _contract, estimate, get_experiment, reproduce
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score, settings_of
-from mnemon.experiments._estimate import as_time, estimated_seconds
+from mnemon.experiments._estimate import Costs, as_time
 from mnemon.experiments._report import write_report
 from mnemon.experiments._results import result_rows, stored_runs, write_results
 from mnemon.experiments._runner import RESULT_FILE, Waiting, _places, chosen_runs, do, job_folder, read_result
@@ -94,51 +94,74 @@ def test_the_smoke_preset_runs_and_is_drawn(name, shared_runs):
     assert (shared_runs / "results" / name / "smoke.png").stat().st_size > 8_000
 
 
-def test_an_estimate_times_each_network_once_and_is_listed(tmp_path):
+def _silent(message: str) -> None:
+    """For reports that nobody reads."""
+
+
+def test_an_estimate_does_each_smoke_once_and_is_listed(tmp_path):
     said: list[str] = []
     path = estimate("lr-window", "smoke", only=["lstm-0.001"], results=tmp_path, report=said.append)
     assert "1 runs" in said[-1]
-    assert estimated_seconds("lr-window", "smoke", tmp_path) is None  # of one of two arms
-    before = json.loads(path.read_text())["smoke"]
+    assert Costs(tmp_path).of("lr-window", "smoke")[1:] == (1, 2)
+    before = json.loads(path.read_text())
     estimate("lr-window", "smoke", results=tmp_path, report=said.append)
-    after = json.loads(path.read_text())["smoke"]
+    after = json.loads(path.read_text())
     assert len(before) == 1
     assert len(after) == 2
     assert before.items() <= after.items()  # not timed again
-    total = estimated_seconds("lr-window", "smoke", tmp_path)
-    assert total is not None
-    assert total == sum(cost["seconds"] for cost in after.values()) > 0
+    assert all(cost["commit"] and cost["machine"] for cost in after.values())
+    cost = Costs(tmp_path).of("lr-window", "smoke")
+    assert cost == (sum(about["seconds"] for about in after.values()), 2, 2)
     listed = next(row for row in experiment_rows(tmp_path) if row["id"] == "lr-window")
-    assert f"smoke: 2 x 1 runs, about {as_time(total)} for all" in listed["presets"]
+    assert f"smoke: 2 x 1 runs, about {as_time(cost.seconds)} for all" in listed["presets"]
     with pytest.raises(MnemonError, match="holds no results"):  # an estimate is none
         write_report("lr-window", tmp_path)
     with pytest.raises(BadValue, match="only a run tells"):
         estimate("th-fig-3.3", "laptop", results=tmp_path)
 
 
-def test_a_smoke_is_estimated_by_doing_it_and_a_borrowed_run_by_its_owner(tmp_path, monkeypatch):
-    estimate("th-fig-3.5", "smoke", results=tmp_path, report=lambda message: None)
-    assert estimated_seconds("th-fig-3.5", "smoke", tmp_path) is not None
-    monkeypatch.setattr(Training, "estimate", lambda self, folder: 7.0)
-    owner = estimate("gfw-table-1", "laptop", results=tmp_path, report=lambda message: None)
-    assert estimated_seconds("gfw-fig-2", "laptop", tmp_path) == estimated_seconds("gfw-table-1", "laptop", tmp_path)
-    assert estimate("gfw-fig-2", "laptop", results=tmp_path, report=lambda message: None) == owner
-    assert not (tmp_path / "gfw-fig-2").exists()
+def test_networks_that_are_as_fast_are_timed_once(tmp_path, monkeypatch):
+    timed: list[str] = []
+
+    def time_updates(self: Training, folder: Path) -> tuple[float, float]:
+        timed.append(self.config.cell)
+        return 5.0, 0.01
+
+    monkeypatch.setattr(Training, "time_updates", time_updates)
+    estimate("lr-window", "laptop", only=["lstm", "gru"], results=tmp_path, report=_silent)
+    assert timed == ["lstm", "gru"]  # at six learning rates each
+    cost = Costs(tmp_path).of("lr-window", "laptop")
+    assert cost.seconds == pytest.approx(2 * 6 * 3 * (5.0 + 6_000 * 0.01))
+    assert cost[1:] == (12, 36)
+    owner = estimate("gfw-table-1", "laptop", results=tmp_path, report=_silent)
+    assert Costs(tmp_path).of("gfw-fig-2", "laptop") == Costs(tmp_path).of("gfw-table-1", "laptop")
+    count = len(timed)
+    assert estimate("gfw-fig-2", "laptop", results=tmp_path, report=_silent) == owner
+    assert len(timed) == count
 
 
-def test_a_long_run_is_estimated_without_being_made(tmp_path, monkeypatch):
+def test_runs_tell_the_cost_of_others_until_they_are_timed(tmp_path):
+    experiment = get_experiment("lr-window")
+    arms = {
+        arm.name: {"settings": arm.settings, "seeds": {"0": {"seconds": 30.0, "updates": 3_000}}}
+        for arm in experiment.presets["laptop"].arms
+        if arm.name == "nru-0.001"
+    }
+    path = tmp_path / "lr-window" / "laptop.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"arms": arms}))
+    assert Costs(tmp_path).of("lr-window", "laptop") == (6 * 3 * 60.0, 6, 36)
+    arms["nru-0.001"]["settings"] = "other"
+    path.write_text(json.dumps({"arms": arms}))
+    assert Costs(tmp_path).of("lr-window", "laptop") == (0.0, 0, 36)
+
+
+def test_a_long_run_is_timed_without_being_made(tmp_path, monkeypatch):
     monkeypatch.setattr(_contract, "_SECONDS_TO_TIME", 0.0)
     config = RunConfig("copying", "gru", {"delay": 2}, {"hidden_size": 4}, steps=10**9, batch=2)
-    assert 1e9 / 1e6 < Training(config).estimate(tmp_path / "run") < 1e9  # between a microsecond and a second each
-
-
-def test_an_estimate_goes_with_the_settings_of_its_arm(tmp_path):
-    arms = get_experiment("lr-window").presets["smoke"].arms
-    costs = {"smoke": {f"{arm.name}-other": {"seconds": 1.0} for arm in arms}}
-    path = tmp_path / "lr-window" / "costs.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps(costs))
-    assert estimated_seconds("lr-window", "smoke", tmp_path) is None
+    to_begin, an_update = Training(config).time_updates(tmp_path / "run")
+    assert to_begin > 0
+    assert 1e-6 < an_update < 1
 
 
 def test_networks_that_another_experiment_trained_are_not_trained_again(tmp_path):
