@@ -69,7 +69,6 @@ class Job(Protocol):
 class Estimated(Protocol):
     """A job made of updates, that need not be done to tell how long it takes."""
 
-    @property
     def pace(self) -> str:
         """A short name of all that decides how long an update takes: jobs that share it are as fast."""
         ...
@@ -149,7 +148,6 @@ class Training:
             "seconds": round(result.seconds, 1),
         }
 
-    @property
     def pace(self) -> str:
         return short_name(settings_of(dataclasses.replace(self.config, **_NO_MATTER_TO_SPEED)))
 

@@ -121,7 +121,7 @@ def _told_by_runs(results: Path) -> dict[str, float]:
 def _key(experiment: Experiment, preset: str, arm: Arm) -> str:
     """What decides how long an update takes, or, of jobs that are not made of updates, the job itself."""
     if preset != "smoke" and isinstance(arm.job, Estimated):
-        return arm.job.pace
+        return arm.job.pace()
     return f"{arm.home or experiment.id}-{preset}-{arm.name}-{arm.settings}"
 
 

@@ -41,7 +41,7 @@ CELLS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int, tuple[float, fl
 }
 
 # With the clip and the embeddings of the others, AttentionFW does not leave the loss without a memory.
-_OTHERWISE: dict[str, dict[str, float]] = {"attention-fw": {"clip": 1.0, "embedding_scale": 1.0}}
+_OTHERWISE: dict[str, dict[str, Any]] = {"attention-fw": {"clip": 1.0, "embedding_scale": 1.0}}
 
 
 def _arms(

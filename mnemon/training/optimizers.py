@@ -8,7 +8,8 @@ import optax
 from .._errors import require, unknown
 
 
-def optimizer_names() -> list[str]:
+@functools.cache
+def optimizer_names() -> tuple[str, ...]:
     """The Optax optimisers that need no more than a learning rate."""
     names = []
     for name in dir(optax):
@@ -20,7 +21,7 @@ def optimizer_names() -> list[str]:
             continue
         if all(p.default is not p.empty or p.kind == p.VAR_KEYWORD for p in parameters[1:]):
             names.append(name)
-    return names
+    return tuple(names)
 
 
 SCHEDULES = {
