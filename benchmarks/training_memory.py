@@ -3,7 +3,7 @@
     python benchmarks/training_memory.py [--steps 64 256 1024 4096] [--batch 32]
 
 Memory is what the compiled gradient allocates beside its inputs and outputs; time is that of a step of the sequence,
-the shortest of a few. A plain scan keeps both fast matrices of every step. With segments of sqrt(T) steps the loop keeps
+the shortest of a few. A plain scan keeps both fast matrices of every step. With segments of sqrt(T) steps a loop keeps
 the state at the beginning of each, and makes the matrices of a segment again when its turn comes.
 """
 
