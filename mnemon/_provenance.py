@@ -1,5 +1,6 @@
 """Where a number comes from."""
 
+import functools
 import os
 import platform
 import subprocess
@@ -21,7 +22,7 @@ def provenance() -> dict[str, Any]:
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
     return {
         "command": " ".join(words).replace("__main__.py", "mnemon"),
-        "commit": _git("rev-parse", "HEAD") + (" with changes" if _git("status", "--porcelain", "-uno") else ""),
+        "commit": commit(),
         "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "versions": {
             "python": platform.python_version(),
@@ -32,6 +33,12 @@ def provenance() -> dict[str, Any]:
         },
         "date": time.strftime("%Y-%m-%d"),
     }
+
+
+@functools.cache
+def commit() -> str:
+    """The commit when this process first asked: later changes are not those of the code that it runs."""
+    return _git("rev-parse", "HEAD") + (" with changes" if _git("status", "--porcelain", "-uno") else "")
 
 
 def in_words(source: Mapping[str, Any]) -> str:

@@ -42,7 +42,7 @@ def _cost(experiment: Experiment, content: dict[str, Any]) -> str:
     wanted = len(chosen_runs(experiment, content["preset"], None, ()))
     runs = [result for arm in content["arms"].values() for result in arm["seeds"].values()]
     seconds = [result["seconds"] for result in runs if "seconds" in result]
-    took = f"; a run took {as_time(min(seconds))} to {as_time(max(seconds))} on this machine" if seconds else ""
+    took = f"; a run took {as_time(min(seconds))} to {as_time(max(seconds))}" if seconds else ""
     return f"Runs: {len(runs)} of {wanted}{took}."
 
 
@@ -60,9 +60,23 @@ def _markdown(content: dict[str, Any], rows: list[dict[str, Any]], missing: list
         markdown_table(rows),
         f"{cost} Not run: {', '.join(missing)}." if missing else cost,
         "",
-        in_words(content["provenance"]),
+        *_sources(content),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _sources(content: dict[str, Any]) -> list[str]:
+    """Where the runs come from; they need not have been made by one command."""
+    made: dict[str, dict[str, list[str]]] = {}
+    for name, arm in content["arms"].items():
+        for seed, result in arm["seeds"].items():
+            source = in_words(result.get("provenance", content["provenance"]))
+            made.setdefault(source, {}).setdefault(name, []).append(seed)
+    if len(made) == 1:
+        return list(made)
+    by_date = sorted(made.items(), key=lambda item: item[0].rpartition(", ")[2])
+    runs = [", ".join(f"{arm} ({' '.join(seeds)})" for arm, seeds in arms.items()) for _, arms in by_date]
+    return [f"- {names}: {source}" for names, (source, _) in zip(runs, by_date, strict=True)]
 
 
 def default_chart(content: dict[str, Any]) -> Chart:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .._cores import keep_memory, use_cores
 from .._errors import BadValue, MnemonError, require
 from .._files import write_atomically
-from .._provenance import provenance
+from .._provenance import commit, provenance
 from ..training import Interrupted
 from ._contract import Arm, Experiment, Job, Preset
 from ._registry import get_experiment
@@ -226,6 +226,7 @@ def _begin(places) -> None:
     """What a new process does first. When the command that started it is gone, its run is to save its state and end."""
     if place := places.get():
         os.sched_setaffinity(0, place)
+    commit()  # that of the code which is being loaded
     keep_memory()  # before there is another thread
     parent = multiprocessing.parent_process()
 

@@ -313,6 +313,21 @@ def test_results_stay_when_their_runs_are_gone_and_go_when_their_settings_change
     assert "new_option" not in str(settings_of(Told(7)))
 
 
+def test_a_report_says_where_each_run_comes_from(tmp_path):
+    content = _run_smoke("th-fig-3.5", tmp_path)
+    path = tmp_path / "results" / "th-fig-3.5" / "smoke.json"
+    write_report("th-fig-3.5", tmp_path / "results")
+    page = tmp_path / "results" / "th-fig-3.5" / "smoke.md"
+    assert page.read_text().count("Made by") == 1
+    other = content["arms"]["umann"]["seeds"]["0"]["provenance"]
+    other |= {"command": "mnemon reproduce th-fig-3.5 --only umann", "date": "2001-01-01"}
+    path.write_text(json.dumps(content))
+    write_report("th-fig-3.5", tmp_path / "results")
+    first, second = [line for line in page.read_text().splitlines() if "Made by" in line]
+    assert first.startswith("- umann (0): Made by `mnemon reproduce th-fig-3.5 --only umann`")
+    assert second.startswith("- tardis (0), urmann (0): Made by")
+
+
 def test_a_run_that_diverges_is_a_result(tmp_path):
     config = RunConfig("copying", "rnn", {"delay": 3}, steps=50, batch=2, lr=1e30, clip=None, log_every=1)
     result = Training(config).run(0, tmp_path / "run")
