@@ -13,7 +13,7 @@ CELLS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int, tuple[float, fl
     "attention-fw": (
         "fast-weights",
         {"hidden_size": 300, "form": "matrix"},
-        {"hidden_size": 100, "max_steps": 48},
+        {"hidden_size": 100, "max_steps": 32},
         100_140,
         (0.9922, 0.5323, 0.0274, 0.0063),
     ),
@@ -97,8 +97,8 @@ EXPERIMENT = Experiment(
             3,
             None,
             "20 epochs; the gated net at its published size, the others at about its number of parameters but "
-            "AttentionFW: with 200 units it is slow and hardly learns, so it has 100 and attends to its last 48 "
-            "states, the oldest of which weighs 0.09, in a tenth of the time of a matrix of 200 x 200; Nadam with "
+            "AttentionFW: with 200 units it is slow and hardly learns, so it has 100 and attends to its last 32 "
+            "states, the oldest of which weighs 0.2, in a tenth of the time of a matrix of 200 x 200; Nadam with "
             "0.002, rising to it for 280 updates and then falling to 0 (the paper: no decay, and an unknown number of "
             "epochs); the norm of the gradient clipped at 0.05, embeddings of standard deviation 0.5 at first "
             "(AttentionFW: 1 and 1), and LN of the gated net with 0.1 added to the variance, on all of which training "
