@@ -18,6 +18,9 @@ from ._registry import get_experiment
 from ._results import read_results, result_rows
 from ._runner import chosen_runs
 
+# A curve of a seed that goes beyond so many times the largest median is cut.
+_EXPLODES_ABOVE = 3.0
+
 
 def write_report(name: str, results: Path) -> list[Path]:
     """Draw every stored preset of an experiment beside its data: the picture, the table, and both on one page."""
@@ -159,6 +162,8 @@ def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
     scale = alt.Scale(domain=[0, 1.5 * baseline], clamp=True) if baseline else alt.Scale(zero=False)
     if metric == "gradient_norm":  # over many powers of ten
         scale = alt.Scale(type="log")
+    elif not baseline:
+        scale = _without_explosions(data, scale)
     x = alt.X("updates:Q", axis=alt.Axis(format="~s"))
     names = data["arm"].unique(maintain_order=True).to_list()
     scheme = "tableau10" if len(names) <= 10 else "tableau20"
@@ -180,3 +185,10 @@ def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
         level = alt.Chart(pl.DataFrame({"y": [baseline]}))
         layers.insert(0, level.mark_rule(strokeDash=[5, 4], color="#888").encode(y="y:Q"))
     return alt.layer(*layers).properties(width=400 if group else 560, height=280, title=group or content["source"])
+
+
+def _without_explosions(data: pl.DataFrame, scale: alt.Scale) -> alt.Scale:
+    """The scale, cut where a single seed of many left all others behind: they would be one line at the bottom."""
+    top, high = (float(data[name].to_numpy().max()) for name in ("median", "high"))
+    least = float(data["low"].to_numpy().min())
+    return alt.Scale(domain=[least, 1.2 * top], clamp=True) if high > _EXPLODES_ABOVE * top > 0 else scale
