@@ -98,7 +98,7 @@ EXPERIMENT = Experiment(
             None,
             "20 epochs; the gated net at its published size, the others at about its number of parameters but "
             "AttentionFW: with 200 units it is slow and hardly learns, so it has 100 and attends to its last 32 "
-            "states, the oldest of which weighs 0.2, in a tenth of the time of a matrix of 200 x 200; Nadam with "
+            "states, the oldest of which weighs 0.2; Nadam with "
             "0.002, rising to it for 280 updates and then falling to 0 (the paper: no decay, and an unknown number of "
             "epochs); the norm of the gradient clipped at 0.05, embeddings of standard deviation 0.5 at first "
             "(AttentionFW: 1 and 1), and LN of the gated net with 0.1 added to the variance, on all of which training "
