@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.extend import core as jex
-from jaxtyping import Array, PyTree
+from jaxtyping import Array, ArrayLike, PyTree
 
 from ._native import NativeScan, ScanGradient, Step, Unsupported, available, sum_of_outer_products
 from ._operations import apply_equation
@@ -39,12 +39,20 @@ class _Product(NamedTuple):
 
 
 def deferred_scan(
-    body: Body, params: PyTree[Array], carry: Any, xs: Any, *, remat: bool = False, native: bool = False
+    body: Body,
+    params: PyTree[Array],
+    carry: Any,
+    xs: Any,
+    *,
+    steps: ArrayLike | None = None,
+    remat: bool = False,
+    native: bool = False,
 ) -> tuple[Any, Any]:
     """`lax.scan(partial(body, params), carry, xs)` with deferred weight gradients.
 
     `params` must hold all arrays that depend on trained parameters; it may hold others. Reverse mode only. A `native`
-    loop is compiled to C where that is possible.
+    loop is compiled to C where that is possible; it leaves out all after the first `steps` (at least one), which must
+    be steps that leave what is carried as it is and give zeros.
     """
     first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), xs)
     closed, out_shape = jax.make_jaxpr(body, return_shape=True)(params, carry, first)
@@ -68,6 +76,7 @@ def deferred_scan(
 
     jax.eval_shape(lambda leaves, carry, x: evaluate(leaves, carry, x, discover), leaves, carry, first)
     length = jax.tree.leaves(xs)[0].shape[0]
+    steps = jnp.asarray(length) if steps is None else steps
 
     def tapped(looped, leaves, carry, x, taps):
         """A step with taps: next carry, output, and the vectors that were multiplied with parameters."""
@@ -95,37 +104,38 @@ def deferred_scan(
             loop = NativeScan(step, leaves, carry, first, remat=remat)
 
     @jax.custom_vjp
-    def run(leaves, carry, xs):
-        return loop.run(leaves, carry, xs)
+    def run(leaves, carry, xs, steps):
+        return loop.run(leaves, carry, xs, steps)
 
-    def forward(leaves, carry, xs):
-        outputs, saved = loop.forward(leaves, carry, xs)
-        return outputs, (saved, leaves, xs)
+    def forward(leaves, carry, xs, steps):
+        outputs, saved = loop.forward(leaves, carry, xs, steps)
+        return outputs, (saved, leaves, xs, steps)
 
     def backward(residuals, cotangents):
-        saved, leaves, xs = residuals
-        gradient = loop.backward(saved, leaves, xs, cotangents)
+        saved, leaves, xs, steps = residuals
+        gradient = loop.backward(saved, leaves, xs, steps, cotangents)
         input_cts, remaining, leaf_cts = jax.tree.leaves(gradient.xs), iter(gradient.taps), dict(gradient.looped)
         for spec, vector in zip(specs, gradient.vectors, strict=True):
             delta = next(remaining) if spec.added_input is None else input_cts[spec.added_input]
-            weights = _weight_gradient(spec, vector, delta, leaves[spec.leaf], isinstance(loop, NativeScan))
+            limit = steps if isinstance(loop, NativeScan) else None
+            weights = _weight_gradient(spec, vector, delta, leaves[spec.leaf], limit)
             leaf_cts[spec.leaf] = leaf_cts[spec.leaf] + weights if spec.leaf in leaf_cts else weights
-        return [leaf_cts.get(index) for index in range(len(leaves))], gradient.carry, gradient.xs
+        return [leaf_cts.get(index) for index in range(len(leaves))], gradient.carry, gradient.xs, None
 
     run.defvjp(forward, backward)
-    return run(leaves, carry, xs)
+    return run(leaves, carry, xs, steps)
 
 
 class _XLAScan:
-    """A loop with taps as XLA runs it."""
+    """A loop with taps as XLA runs it: always all steps."""
 
     def __init__(self, step: Step, remat: bool):
         self.step, self.remat = step, remat
 
-    def run(self, leaves: list[Any], carry: Any, xs: Any) -> tuple[Any, Any]:
+    def run(self, leaves: list[Any], carry: Any, xs: Any, steps: ArrayLike) -> tuple[Any, Any]:
         return jax.lax.scan(lambda c, x: self.step.plain(leaves, c, x), carry, xs)
 
-    def forward(self, leaves: list[Any], carry: Any, xs: Any) -> tuple[tuple[Any, Any], Any]:
+    def forward(self, leaves: list[Any], carry: Any, xs: Any, steps: ArrayLike) -> tuple[tuple[Any, Any], Any]:
         length = jax.tree.leaves(xs)[0].shape[0]
         taps = [jnp.zeros((length, *shape.shape), shape.dtype) for shape in self.step.taps]
 
@@ -140,7 +150,7 @@ class _XLAScan:
         outputs, *saved = jax.vjp(scan, self.step.looped_of(leaves), carry, xs, taps, has_aux=True)
         return outputs, saved
 
-    def backward(self, saved: Any, leaves: list[Any], xs: Any, cotangents: Any) -> ScanGradient:
+    def backward(self, saved: Any, leaves: list[Any], xs: Any, steps: ArrayLike, cotangents: Any) -> ScanGradient:
         pullback, vectors = saved
         looped, carry_ct, xs_ct, taps = pullback(cotangents)
         return ScanGradient(looped, carry_ct, xs_ct, taps, vectors)
@@ -232,10 +242,10 @@ def _is_rounding(eqn) -> bool:
     )
 
 
-def _weight_gradient(spec: _Product, vectors: Array, deltas: Array, weight: Array, native: bool) -> Array:
+def _weight_gradient(spec: _Product, vectors: Array, deltas: Array, weight: Array, steps: ArrayLike | None) -> Array:
     """The gradient of a weight from all its stacked [time, ...] operands and tap gradients, as one matrix product.
 
-    It has the precision of the weight, whatever that of the operands.
+    It has the precision of the weight, whatever that of the operands. With `steps` it is made in C, from these alone.
     """
     weight_shape = weight.shape
     (left, right), _ = spec.dimensions
@@ -248,11 +258,11 @@ def _weight_gradient(spec: _Product, vectors: Array, deltas: Array, weight: Arra
         ahead = len(weight_free)
         deltas = deltas.transpose(0, *range(1 + ahead, deltas.ndim), *range(1, 1 + ahead))
     free = math.prod(weight_shape[d] for d in weight_free)
-    stacked, deltas = stacked.reshape(-1, contracted), deltas.reshape(-1, free)
-    if native:
-        gradient = sum_of_outer_products(stacked, deltas)
-    else:
+    length, stacked, deltas = len(vectors), stacked.reshape(-1, contracted), deltas.reshape(-1, free)
+    if steps is None:
         gradient = jnp.matmul(stacked.T, deltas, preferred_element_type=weight.dtype)
+    else:
+        gradient = sum_of_outer_products(stacked, deltas, steps * (len(stacked) // length))
     order = [*weight_dims, *weight_free]
     gradient = gradient.reshape([weight_shape[d] for d in order])
     return gradient.transpose([order.index(d) for d in range(len(weight_shape))])

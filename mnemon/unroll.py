@@ -316,7 +316,9 @@ def _run(cell, observe, truncate, plan: Plan, precision: Precision, state, steps
             steps = steps._replace(inputs=drives(steps.inputs))
         step = with_precision(body, precision)
         if plan.defer:
-            return deferred_scan(step, params, state, steps, remat=plan.remat, native=native)
+            # What is observed goes on after the end of a sequence; nothing else does.
+            real = None if steps.mask is None or observe is not None else _real_steps(steps.mask)
+            return deferred_scan(step, params, state, steps, steps=real, remat=plan.remat, native=native)
         step = jax.checkpoint(step, prevent_cse=False) if plan.remat else step
         return jax.lax.scan(lambda s, x: step(params, s, x), state, steps)
 
@@ -351,6 +353,12 @@ def _in_segments(segment, params, state, steps, truncate: int | None, remat_ever
     state, rest = jax.lax.scan(cut, state, parts)
     join = jax.tree.map(lambda a, b: jnp.concatenate([a, b.reshape(-1, *b.shape[2:])]), first, rest)
     return state, join
+
+
+def _real_steps(mask: Bool[Array, "time batch"]) -> Int[Array, ""]:
+    """How many steps, at least one, until no sequence goes on."""
+    time = mask.shape[0]
+    return jnp.max(jnp.where(jnp.any(mask, axis=1), jnp.arange(1, time + 1), 1))
 
 
 def _batch_mean(tree: PyTree) -> PyTree:

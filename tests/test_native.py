@@ -19,17 +19,19 @@ KEY = jax.random.key(0)
 BATCH, TIME, UNITS = 3, 6, 5
 
 
-def _run(body, fixed, carried, stepped, *, reverse: bool = False):
+def _run(body, fixed, carried, stepped, *, reverse: bool = False, steps: int = TIME):
     """What `lax.scan` makes of (fixed, carried, stepped) -> (carried, stacked), and what the loop in C makes of it."""
     closed = jax.make_jaxpr(body)(fixed, carried, jax.tree.map(lambda leaf: leaf[0], stepped))
     parts = ((fixed, FIXED), (carried, CARRIED), (stepped, BY_STEP))
     loop = NativeLoop(closed, [level for tree, level in parts for _ in jax.tree.leaves(tree)])
     after, stacked, same = jax.jit(
-        lambda *trees: loop.run(jax.tree.leaves(trees), length=TIME, reverse=reverse),
+        lambda *trees: loop.run(jax.tree.leaves(trees), steps=jnp.asarray(steps), length=TIME, reverse=reverse),
     )(fixed, carried, stepped)
     stacked = [np.broadcast_to(s, (TIME, *s.shape)) if one else s for s, one in zip(stacked, same, strict=True)]
-    expected = jax.lax.scan(lambda c, x: body(fixed, c, x), carried, stepped, reverse=reverse)
-    return jax.tree.leaves(expected), [*after, *stacked]
+    first = jax.tree.map(lambda leaf: leaf[:steps], stepped)
+    last, made = jax.lax.scan(lambda c, x: body(fixed, c, x), carried, first, reverse=reverse)
+    made = jax.tree.map(lambda leaf: np.pad(leaf, [(0, TIME - steps)] + [(0, 0)] * (leaf.ndim - 1)), made)
+    return jax.tree.leaves((last, made)), [*after, *stacked]
 
 
 def _assert_same(body, fixed, carried, stepped, *, atol: float = 2e-6, **options) -> None:
@@ -42,10 +44,11 @@ def _arrays(*shapes):
     return [jax.random.normal(jax.random.fold_in(KEY, n), shape) for n, shape in enumerate(shapes)]
 
 
+@pytest.mark.parametrize("steps", [TIME, TIME - 2])
 @pytest.mark.parametrize("by_example", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_operations(reverse, by_example, monkeypatch):
-    """Views, reductions, products with fixed and with changing matrices, forwards and backwards."""
+def test_operations(reverse, by_example, steps, monkeypatch):
+    """Views, reductions, products with fixed and with changing matrices, forwards and backwards, over some steps."""
     monkeypatch.setattr(_schedule, "_FITTING_BYTES", -1 if by_example else 2**40)
     weights, bias, h, m, x = _arrays((5, 7), (7,), (BATCH, 5), (BATCH, 4, 5), (TIME, BATCH, 7))
 
@@ -69,7 +72,7 @@ def test_operations(reverse, by_example, monkeypatch):
         after = (0.5 * read + 0.1 * padded, m, count + (best > 1))
         return after, (joined, stacked, running, largest, h, gram.transpose(0, 2, 1), best, jnp.any(chosen > 0, axis=1))
 
-    _assert_same(body, (weights, bias), (h, m, jnp.zeros((BATCH,), jnp.int32)), x, reverse=reverse)
+    _assert_same(body, (weights, bias), (h, m, jnp.zeros((BATCH,), jnp.int32)), x, reverse=reverse, steps=steps)
 
 
 PRODUCTS = ("bik,bkj->bij", "bik,bjk->bij", "bki,bkj->bij", "bkj,bki->bij", "bk,bkj->bj", "bjk,bk->bj", "bi,bj->bji")
@@ -176,6 +179,27 @@ def test_randomness_resets_blocks_and_recomputation(name):
         for one, other in zip(jax.tree.leaves(expected), jax.tree.leaves(gradient(plan)), strict=True):
             if eqx.is_inexact_array(one):
                 np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [(4, 0, 2), (6, 3, 5), (0, 0, 0)])
+@pytest.mark.parametrize("options", [{}, {"remat": True}, {"segment": 3}])
+@pytest.mark.parametrize("name", ["lstm", "nru", "tardis"])
+def test_steps_after_the_last_sequence_are_as_if_they_had_been_run(name, options, lengths):
+    cell, inputs = tiny_cell(name), jax.random.normal(KEY, (BATCH, TIME, 3))
+
+    @eqx.filter_jit
+    def gradient(lengths, plan):
+        def loss(arguments):
+            cell, inputs = arguments
+            result = unroll(cell, inputs, lengths=lengths, plan=plan)
+            return jnp.sum((1.0 + result.outputs) ** 2), result[:2]
+
+        return eqx.filter_value_and_grad(loss, has_aux=True)((cell, inputs))
+
+    expected, found = (gradient(jnp.array(lengths), Plan(native=n, **options)) for n in (False, True))
+    for one, other in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        if eqx.is_inexact_array(one):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
 def test_other_precisions_are_left_to_xla():

@@ -286,7 +286,8 @@ class _Emitter:
         loop = self.loop
         lines = ["static void run(void *const *in, void *const *out) {"]
         groups = (("fixed", loop.fixed), ("in_carried", loop.carried), ("stepped", loop.stepped))
-        number = 0
+        lines.append("const long steps = *(const int32_t *)in[0];")
+        number = 1
         for name, values in groups:
             for n, value in enumerate(values):
                 lines.append(f"const {c_type(value)} *{name}{n} = in[{number}];")
@@ -298,17 +299,17 @@ class _Emitter:
                 number += 1
         lines.append(f"char *memory = aligned_alloc(64, {max(self.places.size, 64)}L);")
         lines += self.prologue
-        first = loop.length - 1 if loop.reverse else 0
+        first = "(steps - 1)" if loop.reverse else "0L"
         for n, value in enumerate(loop.carried):
             if value in self.places.homes:
-                home = f"stacked{self.places.homes[value]} + {first}L * {value.size}L"
+                home = f"stacked{self.places.homes[value]} + {first} * {value.size}L"
                 lines.append(f"memcpy({home}, in_carried{n}, {value.size}L * sizeof({c_type(value)}));")
                 lines.append(f"const {c_type(value)} *carried{n} = {home};")
             else:
                 lines.append(f"const {c_type(value)} *carried{n} = in_carried{n};")
-        lines.append(f"for (long n = 0; n < {loop.length}; n++) {{")
-        step = f"long t = {loop.length - 1} - n, next = t - 1;" if loop.reverse else "long t = n, next = t + 1;"
-        lines.append(f"{step} int last = n == {loop.length - 1}; (void)next; (void)last; (void)t;")
+        lines.append("for (long n = 0; n < steps; n++) {")
+        step = "long t = steps - 1 - n, next = t - 1;" if loop.reverse else "long t = n, next = t + 1;"
+        lines.append(f"{step} int last = n == steps - 1; (void)next; (void)last; (void)t;")
         lines += self.calls
         lines += [self._copy(copy) for copy in self.places.copies]
         after = []
@@ -321,6 +322,9 @@ class _Emitter:
                 f"if (carried{n} != out_carried{n}) memcpy(out_carried{n}, carried{n}, "
                 f"{value.size}L * sizeof({c_type(value)}));"
             )
+        for n, value in enumerate(loop.stacked):
+            rest = f"({loop.length} - steps) * {value.size}L * sizeof({c_type(value)})"
+            lines.append(f"memset(stacked{n} + steps * {value.size}L, 0, {rest});")
         lines += [f"free({name});" for name in self.packed.values()]
         lines += ["free(memory);", "}"]
         used = any("loose_product(" in text or "inner_products(" in text for text in self.functions)

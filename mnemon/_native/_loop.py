@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend import core as jex
-from jaxtyping import Array
+from jaxtyping import Array, ArrayLike
 
 from ._build import register
 from ._emit import emit
@@ -54,9 +54,12 @@ class NativeLoop:
         return self.graph.outputs[output].level
 
     def run(
-        self, inputs: Sequence[Any], *, length: int, reverse: bool = False
+        self, inputs: Sequence[Any], *, steps: ArrayLike, length: int, reverse: bool = False
     ) -> tuple[list[Any], list[Any], list[bool]]:
-        """What is carried after the last step, what was stacked, and which of these are the same in all steps."""
+        """What is carried after the last step, what was stacked, and which of these are the same in all steps.
+
+        Only the first `steps` of them are run, at least one; of the others all that is stacked is zero.
+        """
         given = dict(zip(self.graph.inputs, inputs, strict=True))
         known = {v: array for v, array in given.items() if v.level == FIXED} | self.graph.arrays
         by_step = {v: array for v, array in given.items() if v.level == BY_STEP}
@@ -82,7 +85,7 @@ class NativeLoop:
             [known[v] for v in loop.fixed] + [given[v] for v in loop.carried] + [by_step[v] for v in loop.stepped]
         )
         call = jax.ffi.ffi_call(register(emit(loop)), results, vmap_method="sequential")
-        outputs = list(call(*arguments))
+        outputs = list(call(jnp.asarray(steps, jnp.int32), *arguments))
         found = dict(zip(made, outputs[count:], strict=True))
 
         def stack(value: Value) -> tuple[Any, bool]:
@@ -124,10 +127,10 @@ class NativeLoop:
         by_step |= dict(zip(wanted, jax.vmap(one_step)(list(by_step.values())), strict=True))
 
 
-def sum_of_outer_products(left: Array, right: Array) -> Array:
-    """`left.T @ right` of float32 matrices with many rows."""
-    (depth, k), n = left.shape, right.shape[1]
-    body = f"sum_of_outer_products(in[0], in[1], out[0], {depth}L, {k}L, {n}L);"
+def sum_of_outer_products(left: Array, right: Array, rows: ArrayLike) -> Array:
+    """`left.T @ right` of the first `rows` rows of float32 matrices that have many."""
+    k, n = left.shape[1], right.shape[1]
+    body = f"sum_of_outer_products(in[1], in[2], out[0], *(const int32_t *)in[0], {k}L, {n}L);"
     source = f'#define TURNED\n#include "kernels.h"\nstatic void run(void *const *in, void *const *out) {{ {body} }}\n'
     result = jax.ShapeDtypeStruct((k, n), left.dtype)
-    return jax.ffi.ffi_call(register(source), result, vmap_method="sequential")(left, right)
+    return jax.ffi.ffi_call(register(source), result, vmap_method="sequential")(jnp.asarray(rows, jnp.int32), left, right)

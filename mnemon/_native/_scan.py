@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, ArrayLike
 
 from ._graph import BY_STEP, CARRIED, FIXED
 from ._loop import NativeLoop, Unsupported
@@ -36,7 +36,7 @@ class NativeScan:
     """A loop with taps, forwards and backwards a call of a function in C each.
 
     Forwards it keeps what the gradient of a step needs, as `jax.vjp` has it; with `remat` only what is carried, from
-    which the backward loop computes each step again.
+    which the backward loop computes each step again. Both run the first `steps` alone.
     """
 
     def __init__(self, step: Step, leaves: Sequence[Any], carry: Any, x: Any, *, remat: bool):
@@ -94,27 +94,29 @@ class NativeScan:
         sums = {index: total if looped_ct[index] is None else total + looped_ct[index] for index, total in sums.items()}
         return (carry_ct, sums), (x_ct, tap_cts, vectors)
 
-    def run(self, leaves: list[Any], carry: Any, xs: Any) -> tuple[Any, Any]:
+    def run(self, leaves: list[Any], carry: Any, xs: Any, steps: ArrayLike) -> tuple[Any, Any]:
         """What is carried after the last step, and the outputs."""
-        carried, stacked, same = self._plain.run(jax.tree.leaves((leaves, carry, xs)), length=_length(xs))
+        arguments = jax.tree.leaves((leaves, carry, xs))
+        carried, stacked, same = self._plain.run(arguments, steps=steps, length=_length(xs))
         ys = [_repeated(array, xs) if fixed else array for array, fixed in zip(stacked, same, strict=True)]
         return jax.tree.unflatten(self._plain_tree, [*carried, *ys])
 
-    def forward(self, leaves: list[Any], carry: Any, xs: Any) -> tuple[tuple[Any, Any], Any]:
+    def forward(self, leaves: list[Any], carry: Any, xs: Any, steps: ArrayLike) -> tuple[tuple[Any, Any], Any]:
         """The same, and what the backward loop needs."""
-        carried, stacked, same = self._forward.run(jax.tree.leaves((leaves, carry, xs)), length=_length(xs))
+        arguments = jax.tree.leaves((leaves, carry, xs))
+        carried, stacked, same = self._forward.run(arguments, steps=steps, length=_length(xs))
         whole = [_repeated(array, xs) if fixed else array for array, fixed in zip(stacked, same, strict=True)]
         ys, vectors, _ = jax.tree.unflatten(self._kept_tree, whole)
         kept = jax.tree.unflatten(self._kept_tree, stacked)[2]
         return (jax.tree.unflatten(jax.tree.structure(carry), carried), ys), (kept, vectors)
 
-    def backward(self, saved: Any, leaves: list[Any], xs: Any, cotangents: Any) -> ScanGradient:
+    def backward(self, saved: Any, leaves: list[Any], xs: Any, steps: ArrayLike, cotangents: Any) -> ScanGradient:
         """The gradients, from what `forward` kept and those of its results."""
         (kept, vectors), (carry_ct, y_ct) = saved, cotangents
         sums = jax.tree.map(jnp.zeros_like, self.step.looped_of(leaves))
         floats = eqx.filter((carry_ct, y_ct), _is_float)
         arguments = jax.tree.leaves((leaves, floats[0], sums, kept, xs, floats[1]))
-        carried, stacked, same = self._backward.run(arguments, length=_length(xs), reverse=True)
+        carried, stacked, same = self._backward.run(arguments, steps=steps, length=_length(xs), reverse=True)
         whole = [_repeated(array, xs) if fixed else array for array, fixed in zip(stacked, same, strict=True)]
         (carry_floats, sums), (x_floats, taps, again) = jax.tree.unflatten(self._backward_tree, [*carried, *whole])
         sums = {index: total for index, total in sums.items() if _is_float(total)}

@@ -21,7 +21,8 @@ class Loop:
     """What is to be emitted: the operations of a step, and where its inputs come from and its outputs go.
 
     A step sees `fixed` values, its slices of the `stepped` ones, and the `carried` ones of the step before. It leaves
-    `next_carried`, and a slice of each of the `stacked` values.
+    `next_carried`, and a slice of each of the `stacked` values. When it is called, a loop is told how many of its
+    first steps to run; the others leave slices of zeros.
     """
 
     ops: list[Op]
