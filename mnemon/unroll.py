@@ -66,8 +66,6 @@ _REMAT_BELOW_OPERATIONS_PER_BYTE, _REMAT_ABOVE_STATES, _NATIVE_REMAT_ABOVE_STATE
 # States of a batch above the first are run in blocks of about the second, which stays in a core's cache, if that is
 # at least so many examples: smaller products would cost more than the cache saves.
 _BLOCK_ABOVE_BYTES, _BLOCK_BYTES, _LEAST_BLOCK = 2**20, 2**18, 8
-# A native loop makes the drives of inputs of so few channels itself: less work than writing and reading them.
-_DRIVE_IN_LOOP_UP_TO = 4
 # A batch that keeps fewer bytes in all is over before a second core has begun; a share has at least so many examples.
 _SHARE_ABOVE_BYTES, _LEAST_SHARE = 2**20, 2
 
@@ -107,7 +105,7 @@ class _Step(NamedTuple):
     kept: int  # bytes kept for the backward pass, beside the parameters
     operations: int  # of its matrix products
     has_statistics: bool  # whether examples see each other
-    has_native_loop: bool  # whether all its operations are known in C
+    has_native_loop: bool  # whether all its operations, and those of its drive, are known in C
 
 
 @functools.lru_cache
@@ -115,14 +113,17 @@ def _measure_step(leaves: tuple, structure: Any) -> _Step:
     """Trace a step of a cell that is given as shapes."""
     cell: AbstractCell = jax.tree.unflatten(structure, leaves)
     shapes = eqx.filter_eval_shape(
-        lambda c, x: (c, *jax.tree.map(lambda leaf: leaf[None], (c.init_state(), c.drive(x)))),
+        lambda c, x: (c, *jax.tree.map(lambda leaf: leaf[None], (c.init_state(), c.drive(x), x))),
         eqx.filter_eval_shape(lambda c: c.prepare(), cell),
         jax.ShapeDtypeStruct((cell.input_size,), jnp.result_type(float)),
     )
-    (dynamic, state, drive), static = eqx.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+    (dynamic, state, drive, x), static = eqx.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
     def step(dynamic, state, drive):
         return jax.vmap(eqx.combine(dynamic, static[0]).step, axis_name=BATCH_AXIS)(state, drive)
+
+    def whole(dynamic, state, x):
+        return step(dynamic, state, jax.vmap(eqx.combine(dynamic, static[0]).drive)(x))
 
     def kept(dynamic, state, drive):
         return jax.tree.leaves(jax.vjp(step, dynamic, state, drive)[1])
@@ -138,7 +139,7 @@ def _measure_step(leaves: tuple, structure: Any) -> _Step:
         kept=_bytes([var.aval for var in variables]),
         operations=product_operations(step, dynamic, state, drive),
         has_statistics=bool(jax.tree.leaves(jax.eval_shape(statistics, dynamic, state))),
-        has_native_loop=native_is_possible(step, dynamic, state, drive),
+        has_native_loop=native_is_possible(whole, dynamic, state, x),
     )
 
 
@@ -287,14 +288,14 @@ def _run(cell, observe, truncate, plan: Plan, precision: Precision, state, steps
     dynamic, static = eqx.partition(cell.prepare(), eqx.is_array)
     fresh = None if steps.reset is None else cell.init_state()
     steps = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), steps)
+    # Loops in C make the drives themselves: less work than writing all of them and reading them again.
     native = plan.native and plan.defer and precision == "float32"
-    in_loop = native and steps.inputs.shape[-1] <= _DRIVE_IN_LOOP_UP_TO
 
     def one_example(cell, fresh, state, step: _Steps):
         if step.reset is not None:
             state = _where(step.reset, fresh, state)
         key = None if step.key_data is None else jax.random.wrap_key_data(step.key_data)
-        after, output = cell.step(state, cell.drive(step.inputs) if in_loop else step.inputs, key=key)
+        after, output = cell.step(state, cell.drive(step.inputs) if native else step.inputs, key=key)
         statistics = None if key is None else _batch_mean(cell.statistics(after))
         if step.mask is not None:
             after = _where(step.mask, after, state)
@@ -310,7 +311,7 @@ def _run(cell, observe, truncate, plan: Plan, precision: Precision, state, steps
         return batched(state, step)
 
     def segment(params, state, steps: _Steps):
-        if not in_loop:
+        if not native:
             cell = eqx.combine(params[0], static)
             drives = with_precision(jax.vmap(jax.vmap(cell.drive)), precision)
             steps = steps._replace(inputs=drives(steps.inputs))

@@ -21,8 +21,9 @@ class AbstractCell(eqx.Module, Generic[State, Drive]):
     """One step of one recurrent network, for ONE example: no batch axis, no time axis.
 
     A cell splits its step in what depends on the input alone (`drive`, which [`unroll`][mnemon.unroll] computes
-    for all steps in one product) and the recurrence (`step`). Its state is a named record of arrays; whatever
-    an objective or a lens may want to see (read weights, log-probabilities of discrete choices) is part of it.
+    for all steps in one product, or inside its loop in C) and the recurrence (`step`). Its state is a named record of
+    arrays; whatever an objective or a lens may want to see (read weights, log-probabilities of discrete choices) is
+    part of it.
 
     `key` is the only source of randomness. With a key the cell behaves as in training (it samples, drops, uses
     batch statistics); with `key=None` it is deterministic (it takes means, modes, population statistics).

@@ -95,7 +95,8 @@ class GORU(AbstractCell[GORUState, Array]):
 
     def drive(self, x: Float[Array, " input"]) -> Float[Array, " gates"]:
         # b_c is inside modReLU, not in its argument.
-        return x @ self.input_weights + self.bias.at[2 * self.output_size :].set(0.0)
+        zeros = jnp.zeros((self.output_size,), self.bias.dtype)
+        return x @ self.input_weights + jnp.concatenate([self.bias[: 2 * self.output_size], zeros])
 
     def step(
         self, state: GORUState, drive: Float[Array, " gates"], *, key: Key = None
