@@ -133,4 +133,5 @@ def sum_of_outer_products(left: Array, right: Array, rows: ArrayLike) -> Array:
     body = f"sum_of_outer_products(in[1], in[2], out[0], *(const int32_t *)in[0], {k}L, {n}L);"
     source = f'#define TURNED\n#include "kernels.h"\nstatic void run(void *const *in, void *const *out) {{ {body} }}\n'
     result = jax.ShapeDtypeStruct((k, n), left.dtype)
-    return jax.ffi.ffi_call(register(source), result, vmap_method="sequential")(jnp.asarray(rows, jnp.int32), left, right)
+    call = jax.ffi.ffi_call(register(source), result, vmap_method="sequential")
+    return call(jnp.asarray(rows, jnp.int32), left, right)
