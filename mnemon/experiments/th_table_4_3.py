@@ -90,11 +90,11 @@ EXPERIMENT = Experiment(
         ),
         "laptop": Preset(
             _arms(_LAPTOP, CELLS, 8 * EPOCH, pooled=True, records=8, images=2000)
-            + _arms(_PAPER, ("lstm", "nru"), EPOCH, pooled=False, records=4, images=2000),
+            + _arms(_PAPER, ("lstm", "nru"), 4 * EPOCH, pooled=False, records=4, images=2000),
             3,
             None,
             "images pooled to 196 steps for 8 epochs with about 23,000 parameters instead of 165,000; the full 784 "
-            "steps for one epoch with NRU and LSTM of the published sizes; validated and tested on 2,000 images",
+            "steps for 4 epochs with NRU and LSTM of the published sizes; validated and tested on 2,000 images",
         ),
         "paper": Preset(
             _arms(_PAPER, CELLS, 100 * EPOCH, pooled=False, records=100),
