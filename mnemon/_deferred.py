@@ -12,15 +12,18 @@ know nothing of it.
 import collections
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.custom_derivatives import SymbolicZero
 from jax.extend import core as jex
 from jaxtyping import Array, ArrayLike, PyTree
 
-from ._native import NativeScan, ScanGradient, Step, Unsupported, available, sum_of_outer_products
+from ._native import NativeScan, ScanGradient, Step, Unsupported, sum_of_outer_products
 from ._operations import apply_equation
 
 Body = Callable[[Any, Any, Any], tuple[Any, Any]]
@@ -38,6 +41,24 @@ class _Product(NamedTuple):
     added_input: int | None  # the scanned input, if any, whose gradient is that of the product
 
 
+class _Residuals(eqx.Module):
+    """What the backward pass gets from the forward pass."""
+
+    saved: Any
+    leaves: list[Any]
+    xs: Any
+    steps: ArrayLike
+    wanted: frozenset[int] = eqx.field(static=True)  # the arrays of `xs` that need a gradient
+
+
+def _without_symbols(cotangent: Any) -> Any:
+    """A gradient as an array, where JAX only says that it is zero."""
+    if not isinstance(cotangent, SymbolicZero):
+        return cotangent
+    aval: Any = cotangent.aval
+    return (np if aval.dtype == jax.dtypes.float0 else jnp).zeros(aval.shape, aval.dtype)
+
+
 def deferred_scan(
     body: Body,
     params: PyTree[Array],
@@ -51,8 +72,8 @@ def deferred_scan(
     """`lax.scan(partial(body, params), carry, xs)` with deferred weight gradients.
 
     `params` must hold all arrays that depend on trained parameters; it may hold others. Reverse mode only. A `native`
-    loop is compiled to C where that is possible; it leaves out all after the first `steps` (at least one), which must
-    be steps that leave what is carried as it is and give zeros.
+    loop is compiled to C where its operations are known there; it leaves out all after the first `steps` (at least
+    one), which must be steps that leave what is carried as it is and give zeros.
     """
     first = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), xs)
     closed, out_shape = jax.make_jaxpr(body, return_shape=True)(params, carry, first)
@@ -99,7 +120,7 @@ def deferred_scan(
 
     step = Step(plain, tapped, looped_of, tap_shapes)
     loop = _XLAScan(step, remat)
-    if native and length >= SHORTEST_NATIVE and available():
+    if native and length >= SHORTEST_NATIVE:
         with contextlib.suppress(Unsupported):
             loop = NativeScan(step, leaves, carry, first, remat=remat)
 
@@ -107,13 +128,18 @@ def deferred_scan(
     def run(leaves, carry, xs, steps):
         return loop.run(leaves, carry, xs, steps)
 
-    def forward(leaves, carry, xs, steps):
+    def forward(*primals):
+        leaves, carry, xs, steps = jax.tree.map(lambda primal: primal.value, primals)
         outputs, saved = loop.forward(leaves, carry, xs, steps)
-        return outputs, (saved, leaves, xs, steps)
+        # Where gradients of inputs are not asked for, as of data, a loop in C need not make them.
+        wanted = {number for number, primal in enumerate(jax.tree.leaves(primals[2])) if primal.perturbed}
+        wanted |= {spec.added_input for spec in specs if spec.added_input is not None}
+        return outputs, _Residuals(saved, leaves, xs, steps, frozenset(wanted))
 
     def backward(residuals, cotangents):
-        saved, leaves, xs, steps = residuals
-        gradient = loop.backward(saved, leaves, xs, steps, cotangents)
+        leaves, steps = residuals.leaves, residuals.steps
+        cotangents = jax.tree.map(_without_symbols, cotangents)
+        gradient = loop.backward(residuals.saved, leaves, residuals.xs, steps, cotangents, residuals.wanted)
         input_cts, remaining, leaf_cts = jax.tree.leaves(gradient.xs), iter(gradient.taps), dict(gradient.looped)
         for spec, vector in zip(specs, gradient.vectors, strict=True):
             delta = next(remaining) if spec.added_input is None else input_cts[spec.added_input]
@@ -122,7 +148,7 @@ def deferred_scan(
             leaf_cts[spec.leaf] = leaf_cts[spec.leaf] + weights if spec.leaf in leaf_cts else weights
         return [leaf_cts.get(index) for index in range(len(leaves))], gradient.carry, gradient.xs, None
 
-    run.defvjp(forward, backward)
+    run.defvjp(forward, backward, symbolic_zeros=True)
     return run(leaves, carry, xs, steps)
 
 
@@ -150,7 +176,9 @@ class _XLAScan:
         outputs, *saved = jax.vjp(scan, self.step.looped_of(leaves), carry, xs, taps, has_aux=True)
         return outputs, saved
 
-    def backward(self, saved: Any, leaves: list[Any], xs: Any, steps: ArrayLike, cotangents: Any) -> ScanGradient:
+    def backward(
+        self, saved: Any, leaves: list[Any], xs: Any, steps: ArrayLike, cotangents: Any, wanted: Collection[int]
+    ) -> ScanGradient:
         pullback, vectors = saved
         looped, carry_ct, xs_ct, taps = pullback(cotangents)
         return ScanGradient(looped, carry_ct, xs_ct, taps, vectors)

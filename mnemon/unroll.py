@@ -16,7 +16,7 @@ from ._cores import SHARES_AXIS, free_cores, shares
 from ._deferred import SHORTEST_NATIVE, deferred_scan
 from ._errors import require
 from ._mixed import Precision, with_precision
-from ._native import native_is_possible, wanted
+from ._native import available, native_is_possible, wanted
 from ._operations import product_operations
 from .cells._contract import BATCH_AXIS, AbstractCell, Key
 
@@ -289,7 +289,7 @@ def _run(cell, observe, truncate, plan: Plan, precision: Precision, state, steps
     fresh = None if steps.reset is None else cell.init_state()
     steps = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), steps)
     # Loops in C make the drives themselves: less work than writing all of them and reading them again.
-    native = plan.native and plan.defer and precision == "float32"
+    native = plan.native and plan.defer and precision == "float32" and available()
 
     def one_example(cell, fresh, state, step: _Steps):
         if step.reset is not None:

@@ -10,7 +10,7 @@ import pytest
 
 from mnemon import Plan, _native, choose_plan, make_cell, unroll
 from mnemon._native import NativeLoop, Unsupported, _build, _schedule, native_is_possible
-from mnemon._native._graph import BY_STEP, CARRIED, FIXED
+from mnemon._native._graph import BY_STEP, CARRIED, FIXED, used_for
 from mnemon.cells import CELLS
 from tests.conformance.test_cells import NOT_NATIVE
 from tests.tiny import tiny_cell
@@ -202,6 +202,33 @@ def test_steps_after_the_last_sequence_are_as_if_they_had_been_run(name, options
                 np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+def test_gradients_of_inputs_that_nobody_asks_for_are_not_made(monkeypatch):
+    cell, inputs = make_cell("lstm", 3, hidden_size=UNITS, key=KEY), jax.random.normal(KEY, (BATCH, TIME, 3))
+    products = []  # in the backward loop
+    run = NativeLoop.run
+
+    def counted(self, *args, reverse=False, unwanted=(), **options):
+        if reverse:
+            asked = [value for n, value in enumerate(self.graph.outputs[len(self.carried) :]) if n not in unwanted]
+            ops = used_for([*self.graph.outputs[: len(self.carried)], *asked], self.inside)
+            products.append(sum(op.name == "dot_general" for op in ops))
+        return run(self, *args, reverse=reverse, unwanted=unwanted, **options)
+
+    monkeypatch.setattr(NativeLoop, "run", counted)
+
+    def loss(cell, inputs, plan):
+        return jnp.sum(unroll(cell, inputs, plan=plan).outputs ** 2)
+
+    def gradients(plan):
+        of_cell = eqx.filter_grad(lambda c: loss(c, inputs, plan))(cell)
+        of_both = eqx.filter_grad(lambda both: loss(both[0], both[1], plan))((cell, inputs))
+        return jax.tree.leaves((of_cell, of_both))
+
+    for one, other in zip(gradients(Plan(native=False)), gradients(Plan(native=True)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    assert products == [1, 2]  # that of the states, then that of the inputs as well
+
+
 def test_other_precisions_are_left_to_xla():
     cell = make_cell("lstm", 3, hidden_size=UNITS, key=KEY)
     inputs = jax.random.normal(KEY, (BATCH, TIME, 3))
@@ -209,12 +236,18 @@ def test_other_precisions_are_left_to_xla():
     np.testing.assert_array_equal(plain, native)
 
 
+def _forget() -> None:
+    """Forget whether there is a compiler, and the programs that were made with or without it."""
+    _build.available.cache_clear()
+    jax.clear_caches()
+
+
 def test_without_a_compiler_xla_runs_the_loop(monkeypatch):
     def fails(source: str):
         raise subprocess.CalledProcessError(1, "cc")
 
     monkeypatch.setattr(_build, "_library", fails)
-    _build.available.cache_clear()
+    _forget()
     try:
         monkeypatch.setenv("MNEMON_NATIVE", "1")
         cell = make_cell("lstm", 3, hidden_size=UNITS, key=KEY)
@@ -224,7 +257,7 @@ def test_without_a_compiler_xla_runs_the_loop(monkeypatch):
         plain, native = (unroll(cell, inputs, plan=Plan(native=n)).outputs for n in (False, True))
         np.testing.assert_array_equal(plain, native)
     finally:
-        _build.available.cache_clear()
+        _forget()
 
 
 def test_the_user_can_turn_it_off(monkeypatch):

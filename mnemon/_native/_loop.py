@@ -1,6 +1,6 @@
 """From the traced body of a loop to a call of its compiled form."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import jax
@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike
 
 from ._build import register
 from ._emit import emit
-from ._graph import BY_STEP, CARRIED, FIXED, Op, Value, flatten
+from ._graph import BY_STEP, CARRIED, FIXED, Op, Value, flatten, used_for
 from ._layout import C_TYPES
 from ._ops import supported
 from ._products import rewrite_products
@@ -54,11 +54,18 @@ class NativeLoop:
         return self.graph.outputs[output].level
 
     def run(
-        self, inputs: Sequence[Any], *, steps: ArrayLike, length: int, reverse: bool = False
+        self,
+        inputs: Sequence[Any],
+        *,
+        steps: ArrayLike,
+        length: int,
+        reverse: bool = False,
+        unwanted: Collection[int] = (),
     ) -> tuple[list[Any], list[Any], list[bool]]:
         """What is carried after the last step, what was stacked, and which of these are the same in all steps.
 
         Only the first `steps` of them are run, at least one; of the others all that is stacked is zero.
+        So are the stacked outputs whose numbers are `unwanted`, which are not made.
         """
         given = dict(zip(self.graph.inputs, inputs, strict=True))
         known = {v: array for v, array in given.items() if v.level == FIXED} | self.graph.arrays
@@ -66,11 +73,13 @@ class NativeLoop:
         self._evaluate_before(known, by_step)
         count = len(self.carried)
         ends, stacked = self.graph.outputs[:count], self.graph.outputs[count:]
-        inside = {value for op in self.inside for value in op.outputs} | set(self.carried)
-        made = list(dict.fromkeys(value for value in stacked if value in inside))
-        used = {value for op in self.inside for value in op.inputs} | set(ends)
+        asked = [value for number, value in enumerate(stacked) if number not in unwanted]
+        ops = used_for([*ends, *asked], self.inside)
+        inside = {value for op in ops for value in op.outputs} | set(self.carried)
+        made = list(dict.fromkeys(value for value in asked if value in inside))
+        used = {value for op in ops for value in op.inputs} | set(ends)
         loop = Loop(
-            self.inside,
+            ops,
             [value for value in known if value in used and value.constant is None],
             [value for value in by_step if value in used],
             self.carried,
@@ -88,7 +97,9 @@ class NativeLoop:
         outputs = list(call(jnp.asarray(steps, jnp.int32), *arguments))
         found = dict(zip(made, outputs[count:], strict=True))
 
-        def stack(value: Value) -> tuple[Any, bool]:
+        def stack(number: int, value: Value) -> tuple[Any, bool]:
+            if number in unwanted:
+                return jnp.zeros(value.shape, value.dtype), True
             if value in found:
                 return found[value], False
             if value in by_step:
@@ -97,7 +108,7 @@ class NativeLoop:
                 return jnp.full(value.shape, value.constant, value.dtype), True
             return known[value], True
 
-        pairs = [stack(value) for value in stacked]
+        pairs = [stack(number, value) for number, value in enumerate(stacked)]
         return outputs[:count], [array for array, _ in pairs], [same for _, same in pairs]
 
     def _evaluate_before(self, known: dict[Value, Any], by_step: dict[Value, Any]) -> None:

@@ -1,6 +1,6 @@
 """A scan in C, with its gradient."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -110,13 +110,25 @@ class NativeScan:
         kept = jax.tree.unflatten(self._kept_tree, stacked)[2]
         return (jax.tree.unflatten(jax.tree.structure(carry), carried), ys), (kept, vectors)
 
-    def backward(self, saved: Any, leaves: list[Any], xs: Any, steps: ArrayLike, cotangents: Any) -> ScanGradient:
-        """The gradients, from what `forward` kept and those of its results."""
+    def backward(
+        self, saved: Any, leaves: list[Any], xs: Any, steps: ArrayLike, cotangents: Any, wanted: Collection[int]
+    ) -> ScanGradient:
+        """The gradients, from what `forward` kept and those of its results.
+
+        Of the arrays of `xs` those whose numbers are `wanted` have one; those of the others are zero.
+        """
         (kept, vectors), (carry_ct, y_ct) = saved, cotangents
         sums = jax.tree.map(jnp.zeros_like, self.step.looped_of(leaves))
-        floats = eqx.filter((carry_ct, y_ct), _is_float)
-        arguments = jax.tree.leaves((leaves, floats[0], sums, kept, xs, floats[1]))
-        carried, stacked, same = self._backward.run(arguments, steps=steps, length=_length(xs), reverse=True)
+        carry_floats, y_floats = eqx.filter((carry_ct, y_ct), _is_float)
+        arguments = jax.tree.leaves((leaves, carry_floats, sums, kept, xs, y_floats))
+        floats = [number for number, leaf in enumerate(jax.tree.leaves(xs)) if _is_float(leaf)]
+        carried, stacked, same = self._backward.run(
+            arguments,
+            steps=steps,
+            length=_length(xs),
+            reverse=True,
+            unwanted=[place for place, number in enumerate(floats) if number not in wanted],
+        )
         whole = [_repeated(array, xs) if fixed else array for array, fixed in zip(stacked, same, strict=True)]
         (carry_floats, sums), (x_floats, taps, again) = jax.tree.unflatten(self._backward_tree, [*carried, *whole])
         sums = {index: total for index, total in sums.items() if _is_float(total)}

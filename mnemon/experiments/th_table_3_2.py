@@ -79,8 +79,8 @@ EXPERIMENT = Experiment(
             _arms((5,), tuple(NETS), _TARDIS, 8_000, records=16, episodes=1_000, batch=32, rates=_RATES),
             3,
             None,
-            "5 digits, 8,000 updates of 32 sequences; 80 units as in the authors' LSTM; Adam from 0.012 (LSTM) and 0.006 "
-            "(TARDIS) to 0; tested on 1,000 sequences",
+            "5 digits, 8,000 updates of 32 sequences; 80 units as in the authors' LSTM; Adam from 0.012 (LSTM) and "
+            "0.006 (TARDIS) to 0; tested on 1,000 sequences",
         ),
         "paper": Preset(
             _arms((5, 10, 15), tuple(NETS), _TARDIS, 50_000, records=25, episodes=20_000),
