@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mnemon import Plan, _native, choose_plan, make_cell, unroll
-from mnemon._native import NativeLoop, Unsupported, _build, _schedule, native_is_possible
-from mnemon._native._graph import BY_STEP, CARRIED, FIXED, used_for
+from mnemon._native import NativeLoop, Unsupported, _build, _loop, _schedule, native_is_possible
+from mnemon._native._graph import BY_STEP, CARRIED, FIXED
 from mnemon.cells import CELLS
 from tests.conformance.test_cells import NOT_NATIVE
 from tests.tiny import tiny_cell
@@ -205,16 +205,14 @@ def test_steps_after_the_last_sequence_are_as_if_they_had_been_run(name, options
 def test_gradients_of_inputs_that_nobody_asks_for_are_not_made(monkeypatch):
     cell, inputs = make_cell("lstm", 3, hidden_size=UNITS, key=KEY), jax.random.normal(KEY, (BATCH, TIME, 3))
     products = []  # in the backward loop
-    run = NativeLoop.run
+    emit = _loop.emit
 
-    def counted(self, *args, reverse=False, unwanted=(), **options):
-        if reverse:
-            asked = [value for n, value in enumerate(self.graph.outputs[len(self.carried) :]) if n not in unwanted]
-            ops = used_for([*self.graph.outputs[: len(self.carried)], *asked], self.inside)
-            products.append(sum(op.name == "dot_general" for op in ops))
-        return run(self, *args, reverse=reverse, unwanted=unwanted, **options)
+    def counted(loop):
+        if loop.reverse:
+            products.append(sum(op.name == "dot_general" for op in loop.ops))
+        return emit(loop)
 
-    monkeypatch.setattr(NativeLoop, "run", counted)
+    monkeypatch.setattr(_loop, "emit", counted)
 
     def loss(cell, inputs, plan):
         return jnp.sum(unroll(cell, inputs, plan=plan).outputs ** 2)
