@@ -35,9 +35,9 @@ _NO_MATTER_TO_SPEED: dict[str, Any] = {
 
 
 def settings_of(value: Any) -> Any:
-    """What a job is to do, as plain data: of a dataclass, all fields that are not at their defaults."""
+    """What a job is to do, as plain data: of a dataclass, all fields that are compared and not at their defaults."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        default = {field.name: field.default for field in dataclasses.fields(value)}
+        default = {field.name: field.default for field in dataclasses.fields(value) if field.compare}
         empty = ({}, (), [])  # what the factories of defaults make
         fields = {name: getattr(value, name) for name in default}
         return [
@@ -67,7 +67,7 @@ class Job(Protocol):
 
 @runtime_checkable
 class Estimated(Protocol):
-    """A job made of updates, that need not be done to tell how long it takes."""
+    """A job made of updates, or other pieces of about one length, that need not be done to tell how long it takes."""
 
     def pace(self) -> str:
         """A short name of all that decides how long an update takes: jobs that share it are as fast."""
@@ -75,7 +75,7 @@ class Estimated(Protocol):
 
     @property
     def updates(self) -> int:
-        """How many updates there are at most."""
+        """How many of them there are at most."""
         ...
 
     def time_updates(self, folder: Path) -> tuple[float, float]:
@@ -156,22 +156,29 @@ class Training:
         return self.config.steps
 
     def time_updates(self, folder: Path) -> tuple[float, float]:
-        """Seconds to compile, and of an update; without validation and scores."""
-        config = dataclasses.replace(self.config, patience=None, validation_episodes=None)
-        calls: list[tuple[float, int]] = []  # when a compiled call was over, and the updates done by then
+        """Seconds to compile, and of an update; without validation, scores and whatever else comes after training."""
+        steps = max(self.config.steps, 1)  # of a network that stays untrained too: another may be as fast
+        config = dataclasses.replace(self.config, steps=steps, patience=None, validation_episodes=None)
+        return time_training(lambda watch: train_run(config, folder, report=lambda message: None, on_progress=watch))
 
-        def watch(done: int, rate: float) -> None:
-            calls.append((time.perf_counter(), done))
-            if len(calls) > 2 and calls[-1][0] - calls[0][0] > _SECONDS_TO_TIME:
-                raise _Enough
 
-        begun = time.perf_counter()
-        try:
-            return 0.0, train_run(config, folder, report=lambda message: None, on_progress=watch).seconds / config.steps
-        except _Enough:
-            # The first call also compiles, and those after it are short: their rate is known from the later half.
-            (before, done_before), (after, done_after) = calls[len(calls) // 2], calls[-1]
-            return calls[0][0] - begun, (after - before) / (done_after - done_before)
+def time_training(train: Callable[[Callable[[int, float], None]], Any]) -> tuple[float, float]:
+    """Seconds to begin, and of an update: `train` tells its progress and is ended when that is known."""
+    calls: list[tuple[float, int]] = []  # when a compiled call was over, and the updates done by then
+
+    def watch(done: int, rate: float) -> None:
+        calls.append((time.perf_counter(), done))
+        if len(calls) > 2 and calls[-1][0] - calls[0][0] > _SECONDS_TO_TIME:
+            raise _Enough
+
+    begun = time.perf_counter()
+    try:
+        train(watch)
+    except _Enough:
+        # The first call also compiles, and those after it are short: their rate is known from the later half.
+        (before, done_before), (after, done_after) = calls[len(calls) // 2], calls[-1]
+        return calls[0][0] - begun, (after - before) / (done_after - done_before)
+    return 0.0, (time.perf_counter() - begun) / calls[-1][1]
 
 
 def thin_curve(records: list[Record], points: int = _CURVE_POINTS) -> dict[str, list[float]]:

@@ -112,7 +112,8 @@ def _told_by_runs(results: Path) -> dict[str, float]:
                 if about.get("settings") != arm.settings:
                     continue
                 for result in about["seeds"].values():
-                    updates = result.get("updates", 0) if _updates(preset, arm.job) > 1 else 1
+                    planned = _updates(preset, arm.job)
+                    updates = result.get("updates", planned) if planned > 1 else planned
                     if updates and "seconds" in result:
                         found.setdefault(_key(experiment, preset, arm), []).append(result["seconds"] / updates)
     return {key: statistics.median(seconds) for key, seconds in found.items()}

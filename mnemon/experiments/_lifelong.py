@@ -1,14 +1,20 @@
 """The runs that the figures of thesis chapter 5 share: five networks on three distributions."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from ..lifelong.benchmark import LifelongConfig, run_lifelong
+from ..lifelong.distributions import distribution
 from ..lifelong.entries import ENTRIES
 from ..lifelong.levels import Watch
-from ._contract import Arm, Preset
+from ..training import fit, make_optimizer
+from ._contract import Arm, Preset, settings_of, short_name, time_training
 
 RUNS = "th-fig-5.2"  # where the runs are
 FIGURE_DISTRIBUTIONS = ("copy", "associative-recall", "stroke-mnist")
@@ -25,6 +31,43 @@ class Lifelong:
         config = dataclasses.replace(self.config, seed=seed)
         result = run_lifelong(config, folder, resume=True, watch=Watch(report=lambda message: None))
         return {name: value for name, value in result.items() if name != "provenance"}
+
+    def pace(self) -> str:
+        return short_name(settings_of(dataclasses.replace(self.config, seed=0)))
+
+    @property
+    def updates(self) -> int:
+        """If every level is passed, without growing."""
+        return self.config.levels * self.config.updates
+
+    def time_updates(self, folder: Path) -> tuple[float, float]:
+        """Means over levels, by Simpson's rule from the first, a middle and the last: both the length of an episode and
+        the number of tasks in the memory grow with the level. Without the examinations after each level."""
+        del folder
+        count = self.config.levels
+        timed = [time_training(functools.partial(self._train, level)) for level in (1, (1 + count) // 2, count)]
+        begin, update = ((first + 4 * middle + last) / 6 for first, middle, last in zip(*timed, strict=True))
+        return count * begin, update
+
+    def _train(self, level: int, watch: Callable[[int, float], None]) -> None:
+        """Train on a level with examples of all levels before it in the memory."""
+        config, found = self.config, distribution(self.config.distribution)
+        model, objective, key = config.make_model(), config.make_objective(), jax.random.key(0)
+        for earlier in map(found.task, range(1, level)):
+            episodes = earlier.batch(key, jnp.asarray(0), config.batch)
+            carry = objective.init_carry(model, earlier, config.batch)
+            _, outcome = objective(model, earlier, episodes, carry, key=key)
+            objective = objective.after_task(model, earlier, outcome.carry, key=key)
+        fit(
+            model,
+            found.task(level),
+            updates=config.updates,
+            batch=config.batch,
+            optimizer=make_optimizer("adam", config.lr, config.clip),
+            objective=objective,
+            log_every=config.window,
+            on_progress=watch,
+        )
 
 
 def presets(entries: Sequence[str], where: Sequence[str], published: str) -> dict[str, Preset]:

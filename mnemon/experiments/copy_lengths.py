@@ -15,8 +15,9 @@ _WRONG = "wrong bits at "
 class SharedTraining(Training):
     """A training run that is also an arm of another experiment: what that has finished is not trained again."""
 
-    experiment: str = ""
-    arm: Arm | None = None
+    # Where the run may be found is no part of what is to be done.
+    experiment: str = dataclasses.field(default="", compare=False)
+    arm: Arm | None = dataclasses.field(default=None, compare=False)
 
     def run(self, seed: int, folder: Path) -> dict[str, Any]:
         from ._runner import job_folder, read_result

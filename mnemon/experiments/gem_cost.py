@@ -1,10 +1,11 @@
 """What an update with GEM costs, against the number of earlier tasks and of parameters."""
 
 import dataclasses
+import time
 from pathlib import Path
 from typing import Any
 
-from ._contract import Arm, Experiment, Preset
+from ._contract import Arm, Experiment, Preset, settings_of, short_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +21,21 @@ class GemMeasurement:
 
         del seed, folder
         return {"rows": gem_rows([self.units], self.tasks, self.seconds)}
+
+    def pace(self) -> str:
+        return short_name(settings_of(self))
+
+    @property
+    def updates(self) -> int:
+        """The measurements, one for each number of tasks."""
+        return len(self.tasks)
+
+    def time_updates(self, folder: Path) -> tuple[float, float]:
+        """Of the measurement in the middle, which is about the mean: it takes longer to compile with more tasks."""
+        middle = sorted(self.tasks)[len(self.tasks) // 2]
+        begun = time.perf_counter()
+        dataclasses.replace(self, tasks=(middle,)).run(0, folder)
+        return 0.0, time.perf_counter() - begun
 
 
 def table(content: dict[str, Any]) -> list[dict[str, Any]]:

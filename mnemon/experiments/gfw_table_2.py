@@ -8,7 +8,7 @@ from typing import Any
 
 from ..training import fit
 from ..training.runs import RunConfig
-from ._contract import Arm, Experiment, Preset
+from ._contract import Arm, Experiment, Preset, Training
 
 FACTOR = "relative to LSTM"
 # Cell, options at about 50,000 parameters, published factor.
@@ -21,10 +21,8 @@ CELLS: dict[str, tuple[str, dict[str, Any], float]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class UpdateTime:
+class UpdateTime(Training):
     """The time of an update, without the time to compile."""
-
-    config: RunConfig
 
     def run(self, seed: int, folder: Path) -> dict[str, Any]:
         config = dataclasses.replace(self.config, seed=seed)

@@ -1,6 +1,7 @@
 """Jacobian decay: how far each registered cell carries a gradient, untrained and after training on copying."""
 
 import dataclasses
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,11 @@ _SIZES = f"cells at their usual sizes, but {', '.join(_SMALLER)} with 16 units"
 
 
 @dataclasses.dataclass(frozen=True)
-class JacobianDecay:
+class JacobianDecay(Training):
     """A training run (of no update at all: untrained), then the Jacobians of one episode from its last step back."""
 
-    config: RunConfig
-
     def run(self, seed: int, folder: Path) -> dict[str, Any]:
-        result = Training(self.config).run(seed, folder)
+        result = super().run(seed, folder)
         run = open_run(folder)
         _, model = run.load(report=lambda message: None)
         traced = trace(model, run.config.make_task(), jax.random.key(seed))
@@ -49,6 +48,17 @@ class JacobianDecay:
             "distance": flow.distances.tolist(),
             "top": tops,
         }
+
+    def pace(self) -> str:
+        return f"{super().pace()}-jacobians"
+
+    def time_updates(self, folder: Path) -> tuple[float, float]:
+        """Also of the Jacobians, which an untrained network has as well."""
+        begun = time.perf_counter()
+        JacobianDecay(dataclasses.replace(self.config, steps=0)).run(0, folder / "untrained")
+        jacobians = time.perf_counter() - begun
+        to_begin, an_update = super().time_updates(folder / "trained")
+        return jacobians + to_begin, an_update
 
 
 def _preset(cells: list[str], delay: int, steps: int, seeds: int, cost: str | None, note: str) -> Preset:

@@ -12,29 +12,26 @@ from ._contract import Arm, Experiment, Preset, Training
 
 
 @dataclasses.dataclass(frozen=True)
-class TracedTraining:
+class TracedTraining(Training):
     """A training run, then a trace of one episode; the result has how far one part of the state moves at each step."""
 
-    config: RunConfig
-    part: str
+    part: str = dataclasses.field(kw_only=True)
 
     def run(self, seed: int, folder: Path) -> dict[str, Any]:
-        result = Training(self.config).run(seed, folder)
+        result = super().run(seed, folder)
         traced = trace_run(folder, seed=seed, report=lambda message: None)
         save_trace(traced, folder / "trace.safetensors")
         states = traced.state[self.part].reshape(len(traced.inputs), -1)
         moved = np.linalg.norm(np.diff(states, axis=0, prepend=np.zeros_like(states[:1])), axis=1)
+        task: Any = self.config.make_task()
+        length = task.length
         phases = {
-            "while reading": slice(0, self._task.length),
-            "while waiting": slice(self._task.length, -self._task.length - 1),
-            "from the marker on": slice(-self._task.length - 1, None),
+            "while reading": slice(0, length),
+            "while waiting": slice(length, -length - 1),
+            "from the marker on": slice(-length - 1, None),
         }
         means = {name: float(moved[steps].mean()) for name, steps in phases.items()}
         return {**result, "shown": traced.about["shown"], "moved": moved.round(5).tolist(), "mean_moved": means}
-
-    @property
-    def _task(self) -> Any:
-        return self.config.make_task()
 
 
 def table(content: dict[str, Any]) -> list[dict[str, Any]]:
@@ -78,7 +75,9 @@ def draw(content: dict[str, Any]) -> Any:
 
 def _arms(delay: int, steps: int) -> tuple[Arm, ...]:
     config = RunConfig("copying", "nru", {"delay": delay}, steps=steps, stop_when_solved=True)
-    return (Arm("nru", TracedTraining(config, "memory"), "writes in the first 10 steps and after the marker only"),)
+    return (
+        Arm("nru", TracedTraining(config, part="memory"), "writes in the first 10 steps and after the marker only"),
+    )
 
 
 EXPERIMENT = Experiment(

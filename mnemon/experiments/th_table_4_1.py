@@ -26,8 +26,9 @@ def _preset(name: str, note: str) -> Preset:
     arms: list[Arm] = []
     # Only the networks of the table, all trained alike; of the two lengths of MNIST the one that all are run on.
     other = "196-" if name == "paper" else "784-"
+    variants = ("-amsgrad", th_table_4_3.WITHOUT_PEEPHOLES)
     for part in (th_fig_4_1, th_table_4_3) if name == "smoke" else _PARTS:
-        arms += borrow(part.EXPERIMENT, name, lambda arm: not (arm.endswith("amsgrad") or arm.startswith(other)))
+        arms += borrow(part.EXPERIMENT, name, lambda arm: not (arm.endswith(variants) or arm.startswith(other)))
     return Preset(tuple(arms), max(part.EXPERIMENT.presets[name].seeds for part in _PARTS), None, note)
 
 

@@ -15,15 +15,13 @@ from typing import Any
 import pytest
 
 from mnemon._errors import BadValue, MnemonError, UnknownName
-from mnemon.experiments import EXPERIMENTS, Job, Training, _contract, estimate, get_experiment, reproduce
+from mnemon.experiments import EXPERIMENTS, Job, Training, get_experiment, reproduce
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score, settings_of
-from mnemon.experiments._estimate import Costs, as_time
 from mnemon.experiments._report import write_report
 from mnemon.experiments._results import result_rows, stored_runs, write_results
 from mnemon.experiments._runner import RESULT_FILE, Waiting, _places, chosen_runs, do, job_folder, read_result
 from mnemon.experiments.copy_lengths import SharedTraining
 from mnemon.experiments.th_fig_4_2 import TracedTraining
-from mnemon.report.listings import experiment_rows
 from mnemon.training.runs import RunConfig
 
 TARGETS = """fwr-table gfw-table-1 gfw-fig-2 gfw-table-2 th-table-3.1 th-table-3.2 th-table-3.3 th-table-3.4 th-fig-3.3
@@ -94,74 +92,12 @@ def test_the_smoke_preset_runs_and_is_drawn(name, shared_runs):
     assert (shared_runs / "results" / name / "smoke.png").stat().st_size > 8_000
 
 
-def _silent(message: str) -> None:
-    """For reports that nobody reads."""
-
-
-def test_an_estimate_does_each_smoke_once_and_is_listed(tmp_path):
-    said: list[str] = []
-    path = estimate("lr-window", "smoke", only=["lstm-0.001"], results=tmp_path, report=said.append)
-    assert "1 runs" in said[-1]
-    assert Costs(tmp_path).of("lr-window", "smoke")[1:] == (1, 2)
-    before = json.loads(path.read_text())
-    estimate("lr-window", "smoke", results=tmp_path, report=said.append)
-    after = json.loads(path.read_text())
-    assert len(before) == 1
-    assert len(after) == 2
-    assert before.items() <= after.items()  # not timed again
-    assert all(cost["commit"] and cost["machine"] for cost in after.values())
-    cost = Costs(tmp_path).of("lr-window", "smoke")
-    assert cost == (sum(about["seconds"] for about in after.values()), 2, 2)
-    listed = next(row for row in experiment_rows(tmp_path) if row["id"] == "lr-window")
-    assert f"smoke: 2 x 1 runs, about {as_time(cost.seconds)} for all" in listed["presets"]
-    with pytest.raises(MnemonError, match="holds no results"):  # an estimate is none
-        write_report("lr-window", tmp_path)
-    with pytest.raises(BadValue, match="only a run tells"):
-        estimate("th-fig-3.3", "laptop", results=tmp_path)
-
-
-def test_networks_that_are_as_fast_are_timed_once(tmp_path, monkeypatch):
-    timed: list[str] = []
-
-    def time_updates(self: Training, folder: Path) -> tuple[float, float]:
-        timed.append(self.config.cell)
-        return 5.0, 0.01
-
-    monkeypatch.setattr(Training, "time_updates", time_updates)
-    estimate("lr-window", "laptop", only=["lstm", "gru"], results=tmp_path, report=_silent)
-    assert timed == ["lstm", "gru"]  # at six learning rates each
-    cost = Costs(tmp_path).of("lr-window", "laptop")
-    assert cost.seconds == pytest.approx(2 * 6 * 3 * (5.0 + 6_000 * 0.01))
-    assert cost[1:] == (12, 36)
-    owner = estimate("gfw-table-1", "laptop", results=tmp_path, report=_silent)
-    assert Costs(tmp_path).of("gfw-fig-2", "laptop") == Costs(tmp_path).of("gfw-table-1", "laptop")
-    count = len(timed)
-    assert estimate("gfw-fig-2", "laptop", results=tmp_path, report=_silent) == owner
-    assert len(timed) == count
-
-
-def test_runs_tell_the_cost_of_others_until_they_are_timed(tmp_path):
-    experiment = get_experiment("lr-window")
-    arms = {
-        arm.name: {"settings": arm.settings, "seeds": {"0": {"seconds": 30.0, "updates": 3_000}}}
-        for arm in experiment.presets["laptop"].arms
-        if arm.name == "nru-0.001"
-    }
-    path = tmp_path / "lr-window" / "laptop.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps({"arms": arms}))
-    assert Costs(tmp_path).of("lr-window", "laptop") == (6 * 3 * 60.0, 6, 36)
-    arms["nru-0.001"]["settings"] = "other"
-    path.write_text(json.dumps({"arms": arms}))
-    assert Costs(tmp_path).of("lr-window", "laptop") == (0.0, 0, 36)
-
-
-def test_a_long_run_is_timed_without_being_made(tmp_path, monkeypatch):
-    monkeypatch.setattr(_contract, "_SECONDS_TO_TIME", 0.0)
-    config = RunConfig("copying", "gru", {"delay": 2}, {"hidden_size": 4}, steps=10**9, batch=2)
-    to_begin, an_update = Training(config).time_updates(tmp_path / "run")
-    assert to_begin > 0
-    assert 1e-6 < an_update < 1
+def test_where_a_shared_run_may_be_found_is_no_setting_of_it():
+    config = RunConfig("ntm-copy", "gru", {"max_length": 2}, steps=2)
+    here, there = (Arm(name, Training(config)) for name in ("a", "b"))
+    names = {Arm("x", SharedTraining(config, {}, "table", arm)).settings for arm in (here, there)}
+    assert len(names) == 1
+    assert Arm("x", SharedTraining(dataclasses.replace(config, lr=0.1), {}, "table", here)).settings not in names
 
 
 def test_networks_that_another_experiment_trained_are_not_trained_again(tmp_path):
@@ -357,7 +293,7 @@ def test_arms_without_results_are_named_and_not_drawn(tmp_path):
 
 def test_the_change_of_a_memory_is_measured_by_phase(tmp_path):
     config = RunConfig("copying", "nru", {"delay": 4, "length": 2}, {"hidden_size": 4, "memory_size": 16}, steps=2)
-    result = TracedTraining(config, "memory").run(0, tmp_path)
+    result = TracedTraining(config, part="memory").run(0, tmp_path)
     assert len(result["moved"]) == 8
     assert list(result["mean_moved"]) == ["while reading", "while waiting", "from the marker on"]
     experiment = EXPERIMENTS["th-fig-4.2"]
