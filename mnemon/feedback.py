@@ -23,7 +23,7 @@ class Rule(Protocol):
 
 
 class FedBackState(NamedTuple):
-    """State of [`FedBack`][]."""
+    """State of `FedBack`."""
 
     inner: Any  # the state of the model's cell
     world: Any  # what the rule keeps

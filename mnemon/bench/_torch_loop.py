@@ -56,7 +56,7 @@ def linear(weights: Any, inputs: torch.Tensor) -> torch.Tensor:
 
 
 class Recurrence(NamedTuple):
-    """A cell's equations for a batch. `weights` is the cell's [`Mirror`][]; states are those of the cell, batched."""
+    """A cell's equations for a batch. `weights` is the cell's `Mirror`; states are those of the cell, batched."""
 
     step: Callable[[Any, Any, torch.Tensor], tuple[Any, torch.Tensor]]  # weights, state, drive -> state, output
     drive: Callable[[Any, torch.Tensor], torch.Tensor] = linear  # from the inputs of all steps at once

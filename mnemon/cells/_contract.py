@@ -27,7 +27,7 @@ class AbstractCell(eqx.Module, Generic[State, Drive]):
 
     `key` is the only source of randomness. With a key the cell behaves as in training (it samples, drops, uses
     batch statistics); with `key=None` it is deterministic (it takes means, modes, population statistics).
-    The batch axis of the surrounding `unroll` has the name [`BATCH_AXIS`][], for the cells that need statistics
+    The batch axis of the surrounding `unroll` has the name `BATCH_AXIS`, for the cells that need statistics
     over the batch.
     """
 
@@ -85,7 +85,7 @@ class AbstractCell(eqx.Module, Generic[State, Drive]):
         """What this cell wants to know of the batch after a step of training; nothing by default.
 
         `unroll` averages it over the batch and returns it for all steps as `Unrolled.statistics`. It is
-        called inside the axis [`BATCH_AXIS`][], so it may itself use means over the batch.
+        called inside the axis `BATCH_AXIS`, so it may itself use means over the batch.
         """
         return ()
 

@@ -42,7 +42,7 @@ class NUTM(AbstractCell[NUTMState, Array]):
     **Notes.** W_t is never built: ξ_t = Σ_p w^p_t (h_t V_p), and all h_t V_p are one product. Programs start like the
     interface network of the core (the authors' code: Glorot over keys and values together). Their code takes
     tanh of queries and keys (`tanh_keys`), and for bAbI one set of programs for all read heads of a DNC. Their
-    regulariser, weighted 0.1 and fading, is [`key_similarity`][mnemon.cells.NUTM.key_similarity].
+    regulariser, weighted 0.1 and fading, is [`key_similarity`][].
 
     >>> import jax
     >>> cell = NUTM(3, 7, programs=2, memory_slots=6, word_size=4, key=jax.random.key(0))

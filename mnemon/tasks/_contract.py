@@ -145,7 +145,7 @@ class AbstractTask(eqx.Module):
 class AbstractInteractive(AbstractTask):
     """A task in which the network's answers come back to it as inputs.
 
-    An episode holds the inputs as a teacher would give them. When the network answers for itself, [`FedBack`][] keeps
+    An episode holds the inputs as a teacher would give them. When the network answers for itself, `FedBack` keeps
     a `world` for each episode: it begins with the episode, decides with each given input what the network sees, and
     moves on with each output. Its arrays are of one episode.
     """

@@ -29,7 +29,7 @@ _SECONDS_A_CALL = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class FitResult:
-    """What [`fit`][mnemon.training.fit] returns."""
+    """What [`fit`][mnemon.fit] returns."""
 
     model: Model  # with validation the best one
     update: int
