@@ -37,8 +37,11 @@ def provenance() -> dict[str, Any]:
 
 @functools.cache
 def commit() -> str:
-    """The commit when this process first asked: later changes are not those of the code that it runs."""
-    return _git("rev-parse", "HEAD") + (" with changes" if _git("status", "--porcelain", "-uno") else "")
+    """The commit when this process first asked: later changes are not those of the code that it runs.
+
+    Changes are those of the package; results that are being written are none.
+    """
+    return _git("rev-parse", "HEAD") + (" with changes" if _git("status", "--porcelain", "-uno", ".") else "")
 
 
 def in_words(source: Mapping[str, Any]) -> str:
