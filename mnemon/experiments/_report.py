@@ -20,6 +20,8 @@ from ._runner import chosen_runs
 
 # A curve of a seed that goes beyond so many times the largest median is cut.
 _EXPLODES_ABOVE = 3.0
+# More arms than this have colours of a larger set, which are harder to tell apart.
+_FEW_COLOURS = 10
 
 
 def write_report(name: str, results: Path) -> list[Path]:
@@ -124,8 +126,20 @@ def scores_chart(content: dict[str, Any]) -> Chart:
 
 def curves_chart(content: dict[str, Any], metric: str = "loss") -> Chart:
     """The learning curve of each arm: the median over seeds, a band from the least to the largest, a panel a group."""
-    groups = list(dict.fromkeys(arm.get("group", "") for arm in content["arms"].values()))
-    return alt.hconcat(*(_curves_panel(content, metric, group) for group in groups))
+    labels: dict[str, list[str]] = {}
+    for name, arm in content["arms"].items():
+        group = arm.get("group", "")
+        labels.setdefault(group, []).append(_label(name, group))
+    # Panels of other arms have legends of their own where one for all would run out of colours.
+    names = {label for own in labels.values() for label in own}
+    alike = len(names) <= _FEW_COLOURS or all(set(own) == names for own in labels.values())
+    panels = [_curves_panel(content, metric, group) for group in labels]
+    return alt.hconcat(*panels).resolve_scale(color="shared" if alike else "independent")
+
+
+def _label(name: str, group: str) -> str:
+    """The name of an arm within its panel."""
+    return name.removeprefix(f"{group}-") if group else name
 
 
 def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
@@ -134,7 +148,7 @@ def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
     for name, arm in arms.items():
         curves = [c for result in arm["seeds"].values() if metric in (c := result.get("curve") or {})]
         longest = max((curve["step"] for curve in curves), key=lambda steps: steps[-1], default=[])
-        label = name.removeprefix(f"{group}-") if group else name
+        label = _label(name, group)
         for curve in curves:
             # A run that ended early, solved, stays where it was: else the median would be that of the others alone.
             after = [step for step in longest if step > curve["step"][-1]]
@@ -165,10 +179,11 @@ def _curves_panel(content: dict[str, Any], metric: str, group: str) -> Chart:
     elif not baseline:
         scale = _without_explosions(data, scale)
     x = alt.X("updates:Q", axis=alt.Axis(format="~s"))
-    names = data["arm"].unique(maintain_order=True).to_list()
-    scheme = "tableau10" if len(names) <= 10 else "tableau20"
+    drawn = set(data["arm"])
+    names = [label for name in arms if (label := _label(name, group)) in drawn]
+    scheme = "tableau10" if len(names) <= _FEW_COLOURS else "tableau20"
     legend = alt.Legend(title=None, symbolOpacity=1)
-    color = alt.Color("arm:N", scale=alt.Scale(scheme=scheme), legend=legend)
+    color = alt.Color("arm:N", sort=names, scale=alt.Scale(scheme=scheme), legend=legend)
     band = (
         alt.Chart(data)
         .mark_area(opacity=0.18)

@@ -56,7 +56,7 @@ def table(content: dict[str, Any]) -> list[dict[str, Any]]:
                 "solved at": ", ".join(solved) or "none",
                 "best learning rate": f"{best:g}",
                 "its loss, as a share of that without a memory": f"{medians[best]:.3f}",
-                **{f"at {rate:g}": f"{medians[rate]:.3f}" for rate in rates},
+                **{f"at {rate:g}": f"{medians[rate]:.3f}" if medians[rate] < 100 else "explodes" for rate in rates},
             }
         )
     return rows

@@ -17,7 +17,7 @@ import pytest
 from mnemon._errors import BadValue, MnemonError, UnknownName
 from mnemon.experiments import EXPERIMENTS, Job, Training, get_experiment, reproduce
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score, settings_of
-from mnemon.experiments._report import write_report
+from mnemon.experiments._report import curves_chart, write_report
 from mnemon.experiments._results import result_rows, stored_runs, write_results
 from mnemon.experiments._runner import RESULT_FILE, Waiting, _places, chosen_runs, do, job_folder, read_result
 from mnemon.experiments.copy_lengths import SharedTraining
@@ -289,6 +289,25 @@ def test_arms_without_results_are_named_and_not_drawn(tmp_path):
     write_report("th-fig-3.5", tmp_path / "results")
     page = (tmp_path / "results" / "th-fig-3.5" / "smoke.md").read_text()
     assert f"Not run: {', '.join(arm.name for arm in rest)}." in page
+
+
+def _curves(panels: dict[str, list[str]]) -> dict:
+    curve = {"step": [1, 2], "loss": [0.5, 0.4]}
+    arms = {
+        f"{group}-{label}": {"group": group, "seeds": {"0": {"curve": curve}}}
+        for group, labels in panels.items()
+        for label in labels
+    }
+    return curves_chart({"source": "s", "arms": arms}).to_dict()
+
+
+def test_panels_share_a_legend_if_there_are_colours_for_all():
+    six, others = [[str(n) for n in range(start, start + 6)] for start in (1, 7)]
+    assert _curves({"a": six, "b": six})["resolve"]["scale"]["color"] == "shared"
+    apart = _curves({"a": six, "b": others})
+    assert apart["resolve"]["scale"]["color"] == "independent"
+    # In the order of the arms, which need not be that of the alphabet.
+    assert apart["hconcat"][1]["layer"][0]["encoding"]["color"]["sort"] == ["7", "8", "9", "10", "11", "12"]
 
 
 def test_the_change_of_a_memory_is_measured_by_phase(tmp_path):
