@@ -12,6 +12,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from mnemon.cells import CELLS
+from mnemon.experiments import EXPERIMENTS
+from mnemon.tasks import TASKS
+
 ROOT = Path(__file__).parent.parent
 # Packages whose public names have a page, and what the page is called.
 PACKAGES = {
@@ -62,10 +66,6 @@ def as_mathml(latex: str, display: str) -> str:
 
 def on_config(config: MkDocsConfig) -> None:
     """What the reader finds where."""
-    from mnemon.cells import CELLS
-    from mnemon.experiments import EXPERIMENTS
-    from mnemon.tasks import TASKS
-
     families: dict[str, list[str]] = {}
     for entry in CELLS.values():
         page = f"cells/{_stem(entry.cell)}.md"
@@ -99,10 +99,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _pages() -> Iterator[tuple[str, str]]:
-    from mnemon.cells import CELLS
-    from mnemon.experiments import EXPERIMENTS
-    from mnemon.tasks import TASKS
-
     cells: dict[str, list[str]] = {}
     for entry in CELLS.values():
         options = ", ".join(f"{name}={value!r}" for name, value in entry.options.items())
@@ -137,21 +133,15 @@ def _stem(cls: type) -> str:
 def _module_page(folder: str, module: str, about: list[str]) -> tuple[str, str]:
     """A page for a file of cells or tasks."""
     stem = module.rpartition(".")[2]
-    public = [name for name in vars(import_module(f"mnemon.{folder}")) if name in vars(import_module(module))]
-    anchors = "".join(f"[](){{#mnemon.{folder}.{name}}}" for name in public if _defined_in(module, name))
+    exported = vars(import_module(f"mnemon.{folder}")).items()
+    names = [name for name, value in exported if getattr(value, "__module__", None) == module]
+    anchors = "".join(f"[](){{#mnemon.{folder}.{name}}}" for name in names)
     reference = f"::: {module}\n    options:\n      show_root_heading: false\n      show_root_toc_entry: false"
     return f"{folder}/{stem}.md", "\n".join([f"# {stem}", "", anchors, "", *about, "", reference, ""])
 
 
-def _defined_in(module: str, name: str) -> bool:
-    return getattr(getattr(import_module(module), name), "__module__", None) == module
-
-
 def _documented(package: str) -> Iterator[tuple[str, str]]:
     """Public names that have no page of their own: the path to import them from, and that of their definition."""
-    from mnemon.cells import CELLS
-    from mnemon.tasks import TASKS
-
     own_pages = {entry.cell.__module__ for entry in CELLS.values()} | {task.__module__ for task in TASKS.values()}
     for name, value in vars(import_module(package)).items():
         module = getattr(value, "__module__", None)

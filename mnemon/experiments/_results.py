@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +12,23 @@ from .._errors import MnemonError
 from .._files import write_atomically
 from .._provenance import provenance
 from ..cells import count_parameters
-from ._contract import Experiment, Training
+from ._contract import Arm, Experiment, Training
 
 
 def write_results(experiment: Experiment, preset: str, runs: Path, results: Path) -> Path:
     """Collect all finished jobs in `results/ID/PRESET.json`.
 
-    What the file holds of runs that are no longer here stays, unless they had other settings.
+    What the file holds of runs that are no longer here stays, unless they had other settings; runs that another
+    experiment lends are also taken from its results.
     """
     from ._runner import RESULT_FILE, job_folder, read_result
 
     grid = experiment.presets[preset]
     path = results / experiment.id / f"{preset}.json"
-    before = json.loads(path.read_text())["arms"] if path.exists() else {}
+    before = stored_seeds(grid.arms, experiment.id, preset, results)
     arms = {}
     for arm in grid.arms:
-        earlier = before.get(arm.name, {})
-        done = dict(earlier["seeds"]) if earlier.get("settings") == arm.settings else {}
+        done = dict(before[arm.name])
         any_seed = job_folder(runs, experiment.id, preset, arm, 0)
         for found in any_seed.parent.glob(f"{arm.name}-seed*-{arm.settings}/{RESULT_FILE}"):
             seed = found.parent.name.removeprefix(f"{arm.name}-seed").removesuffix(f"-{arm.settings}")
@@ -60,11 +61,27 @@ def write_results(experiment: Experiment, preset: str, runs: Path, results: Path
     return path
 
 
-def stored_runs(experiment: str, preset: str, results: Path) -> set[tuple[str, str, int]]:
-    """The runs that the results of a preset have: arm, its settings, seed."""
-    path = results / experiment / f"{preset}.json"
-    arms = json.loads(path.read_text())["arms"] if path.exists() else {}
-    return {(name, arm["settings"], int(seed)) for name, arm in arms.items() for seed in arm["seeds"]}
+def stored_seeds(
+    arms: Sequence[Arm], experiment: str, preset: str, results: Path
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """What the results have of each arm by seed, be it of runs that another experiment lends.
+
+    Runs that were made with other settings than those of the arm are left out.
+    """
+    files: dict[str, dict[str, Any]] = {}
+    for owner in {experiment, *(arm.home for arm in arms if arm.home)}:
+        path = results / owner / f"{preset}.json"
+        files[owner] = json.loads(path.read_text())["arms"] if path.exists() else {}
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for arm in arms:
+        shown = [files[owner].get(arm.name, {}) for owner in (experiment, arm.home or experiment)]
+        found[arm.name] = {
+            seed: result
+            for about in shown
+            if about.get("settings") == arm.settings
+            for seed, result in about["seeds"].items()
+        }
+    return found
 
 
 def read_results(results: Path, experiment: str) -> dict[str, dict[str, Any]]:

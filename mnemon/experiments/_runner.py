@@ -19,8 +19,8 @@ from .._files import write_atomically
 from .._provenance import commit, provenance
 from ..training import Interrupted
 from ._contract import Arm, Experiment, Job, Preset
-from ._registry import get_experiment
-from ._results import stored_runs, write_results
+from ._registry import EXPERIMENTS, get_experiment
+from ._results import stored_seeds, write_results
 
 RESULT_FILE = "result.json"
 _TO_SAVE = 5.0  # seconds that a run has to save its state
@@ -97,11 +97,12 @@ def run_experiment(
         (arm, seed, job_folder(runs, experiment.id, preset, arm, seed))
         for arm, seed in chosen_runs(experiment, preset, seeds, only)
     ]
-    stored = stored_runs(experiment.id, preset, results) if missing else set()
+    arms = get_preset(experiment, preset).arms
+    stored = stored_seeds(arms, experiment.id, preset, results) if missing else {}
     waiting = [
         Waiting(f"{arm.name} seed {seed}", arm.job, seed, folder.absolute())
         for arm, seed, folder in found
-        if not (folder / RESULT_FILE).exists() and (arm.name, arm.settings, seed) not in stored
+        if not (folder / RESULT_FILE).exists() and str(seed) not in stored.get(arm.name, {})
     ]
     report(f"{experiment.id} {preset}: {len(found) - len(waiting)} of {len(found)} done")
     if waiting:
@@ -113,7 +114,13 @@ def run_experiment(
             done = on_ray(waiting, jobs, None if on == "ray" else on)
         for name in done:
             report(f"{name} done")
-    return write_results(experiment, preset, runs, results)
+    path = write_results(experiment, preset, runs, results)
+    for other in EXPERIMENTS.values():
+        borrows = any(arm.home == experiment.id for arm in other.presets[preset].arms)
+        if borrows and (results / other.id / f"{preset}.json").exists():
+            write_results(other, preset, runs, results)
+            report(f"{other.id} shows runs of these too: its results are up to date, `mnemon report` draws them")
+    return path
 
 
 def chosen_runs(experiment: Experiment, preset: str, seeds: int | None, only: Sequence[str]) -> list[tuple[Arm, int]]:

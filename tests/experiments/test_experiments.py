@@ -18,7 +18,7 @@ from mnemon._errors import BadValue, MnemonError, UnknownName
 from mnemon.experiments import EXPERIMENTS, Job, Training, get_experiment, reproduce
 from mnemon.experiments._contract import Arm, Experiment, Preset, Score, settings_of
 from mnemon.experiments._report import curves_chart, write_report
-from mnemon.experiments._results import result_rows, stored_runs, write_results
+from mnemon.experiments._results import result_rows, stored_seeds, write_results
 from mnemon.experiments._runner import RESULT_FILE, Waiting, _places, chosen_runs, do, job_folder, read_result
 from mnemon.experiments.copy_lengths import SharedTraining
 from mnemon.experiments.th_fig_4_2 import TracedTraining
@@ -139,16 +139,49 @@ def test_runs_that_the_results_have_need_not_be_made_again(tmp_path):
     content["arms"] |= {"tardis": first, "umann": {**second, "settings": "other"}, "urmann": {**third, "seeds": {}}}
     path.write_text(json.dumps(content))
     shutil.rmtree(tmp_path / "runs")
-    assert stored_runs("th-fig-3.5", "smoke", tmp_path / "results") == {
-        ("tardis", first["settings"], 0),
-        ("umann", "other", 0),
-    }
+    arms = EXPERIMENTS["th-fig-3.5"].presets["smoke"].arms
+
+    def stored() -> dict[str, list[str]]:
+        found = stored_seeds(arms, "th-fig-3.5", "smoke", tmp_path / "results")
+        return {name: list(seeds) for name, seeds in found.items()}
+
+    assert stored() == {"tardis": ["0"], "umann": [], "urmann": []}
     said: list[str] = []
     where = {"runs": tmp_path / "runs", "results": tmp_path / "results", "report": said.append}
     reproduce("th-fig-3.5", "smoke", missing=True, **where)
     assert said[0] == "th-fig-3.5 smoke: 1 of 3 done"
     assert sorted(said[1:]) == ["umann seed 0 done", "urmann seed 0 done"]
-    assert len(stored_runs("th-fig-3.5", "smoke", tmp_path / "results")) == 3
+    assert stored() == {"tardis": ["0"], "umann": ["0"], "urmann": ["0"]}
+
+
+def test_lent_runs_are_shown_by_those_who_borrow_them(tmp_path):
+    """Whoever shows a run has its result, be it only in the results of the experiment that it belongs to."""
+    lender, borrower = EXPERIMENTS["th-fig-4.1"], EXPERIMENTS["th-fig-4.4"]
+    results, runs = tmp_path / "results", tmp_path / "runs"
+    arms = {arm.name: arm for arm in lender.presets["laptop"].arms}
+    lent = next(arm for arm in borrower.presets["laptop"].arms if arm.home == lender.id)
+
+    def make(seed: int) -> None:
+        folder = job_folder(runs, lender.id, "laptop", arms[lent.name], seed)
+        folder.mkdir(parents=True)
+        (folder / RESULT_FILE).write_text(json.dumps({"updates": 1, "number": seed}))
+
+    def shown() -> dict[str, int]:
+        seeds = json.loads((results / borrower.id / "laptop.json").read_text())["arms"][lent.name]["seeds"]
+        return {seed: result["number"] for seed, result in seeds.items()}
+
+    said: list[str] = []
+    where = {"only": [lent.name], "missing": True, "runs": runs, "results": results, "report": said.append}
+    make(0)
+    reproduce(lender.id, "laptop", seeds=1, **where)
+    shutil.rmtree(runs)
+    reproduce(borrower.id, "laptop", seeds=1, **where)
+    assert said[-1] == f"{borrower.id} laptop: 1 of 1 done"
+    assert shown() == {"0": 0}
+    make(1)
+    reproduce(lender.id, "laptop", seeds=2, **where)
+    assert said[-1].startswith(f"{borrower.id} shows runs of these too")
+    assert shown() == {"0": 0, "1": 1}
 
 
 def test_arms_are_named_by_their_names_or_by_parts_of_them():
