@@ -157,7 +157,7 @@ def _shared_names(*classes: type) -> list[str]:
 
 @dataclasses.dataclass(kw_only=True)
 class _Evaluation:
-    """Options of an evaluation; those of the run's task are added to them."""
+    """Options of an evaluation; those of the run's task and cell are added to them."""
 
     episodes: int | None = None
     """How many fresh episodes; without it all of a data set's split, or 1000."""
@@ -170,23 +170,31 @@ class _Evaluation:
 
 
 def evaluate(arguments: list[str]) -> None:
-    """Score a trained run on fresh data, also at other lengths: `mnemon evaluate RUN [task options]`."""
+    """Score a trained run on fresh data, at other lengths, with more slots: `mnemon evaluate RUN [options]`.
+
+    Of the cell's options, those can change that no trained parameter depends on, as the slots of a DNC.
+    """
     from .._options import changed_options, option_fields, parse_options
+    from ..cells import cell_entry, cell_options
     from ..tasks import make_task, task_class, task_options
     from ..training import evaluate as evaluate_model
     from ..training.fit import kept_model
-    from ..training.runs import open_run
+    from ..training.runs import open_run, with_cell_options
 
     if not arguments or arguments[0].startswith("-"):
         OUT.print("usage: mnemon evaluate RUN [options]     (options: mnemon evaluate RUN --help)")
         sys.exit(0 if arguments else 2)
     run = open_run(Path(arguments[0]))
     config = run.config
-    parameters = {
-        name: parameter.replace(default=config.task_options.get(name, parameter.default))
-        for name, parameter in task_options(config.task).items()
-    }
-    fields = option_fields(task_class(config.task), parameters)
+    entry = cell_entry(config.cell)
+    parameters, cell_parameters = (
+        {name: p.replace(default=given.get(name, p.default)) for name, p in known.items()}
+        for known, given in (
+            (task_options(config.task), config.task_options),
+            (cell_options(entry), config.cell_options),
+        )
+    )
+    fields = option_fields(task_class(config.task), parameters) + option_fields(entry.cell, cell_parameters)
     options = parse_options(f"mnemon evaluate {run.folder}", evaluate.__doc__ or "", _Evaluation, fields, arguments[1:])
     trained = config.make_task()
     task = make_task(config.task, **{**config.task_options, **changed_options(options, parameters)})
@@ -201,7 +209,8 @@ def evaluate(arguments: list[str]) -> None:
     if task.symbol_names != trained.symbol_names:
         raise MnemonError("this task has other symbols than the one the run was trained on")
     step, state = run.load_state(report=say)
-    model = kept_model(state)
+    changed_cell = changed_options(options, cell_parameters)
+    model = with_cell_options(kept_model(state), config, changed_cell)
     settings = {name: getattr(options, name) for name in ("episodes", "batch", "seed")}
     metrics = evaluate_model(model, task, **settings)
     parts = {name: evaluate_model(model, part, **settings) for name, part in task.parts.items()}
@@ -221,6 +230,7 @@ def evaluate(arguments: list[str]) -> None:
         "views": views,
         "failed": [name for name, part in task.parts.items() if not part.solved(parts[name])],
         "task_options": {**config.task_options, **changed_options(options, parameters)},
+        "cell_options": {**config.cell_options, **changed_cell},
     }
     if options.json:
         print(json.dumps(result))

@@ -13,7 +13,7 @@ from ..model import Model
 from ..tasks import make_task
 from ..training import Diverged, evaluate
 from ..training._records import Record
-from ..training.runs import RunConfig, open_run, train_run
+from ..training.runs import RunConfig, open_run, train_run, with_cell_options
 
 # A stored curve has at most about this many points; the run's own metrics file has all.
 _CURVE_POINTS = 150
@@ -85,18 +85,20 @@ class Estimated(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A metric of the trained network on fresh data, or on its task with other options."""
+    """A metric of the trained network on fresh data, or on its task, or with its cell, with other options."""
 
     metric: str
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # of the task
     episodes: int | None = 1000  # None: all that the task has
     batch: int = 100
     unit: Literal["", "%", "% wrong"] = ""  # as it is, as a percentage, or the percentage that is left to 100
     of: Literal["task", "parts", "failed parts"] = "task"  # the mean over the task's parts, or how many are not solved
+    cell_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # e.g. more slots than in training
 
     def measure(self, model: Model, config: RunConfig) -> float:
         """The score of a network that was trained as `config` says."""
         task = make_task(config.task, **{**config.task_options, **self.options})
+        model = with_cell_options(model, config, self.cell_options)
         tasks = [task] if self.of == "task" or not task.parts else list(task.parts.values())
         metrics = [evaluate(model, part, episodes=self.episodes, batch=self.batch) for part in tasks]
         if self.of == "failed parts":

@@ -1,5 +1,6 @@
 """What traversal, shortest path and inference share: random graphs, their encoding, phases (Graves et al. 2016)."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
@@ -25,6 +26,16 @@ class Lesson(NamedTuple):
     nodes: tuple[int, int]
     degree: tuple[int, int]  # edges that leave a node
     path: tuple[int, int]  # edges of a path, or length of a relation
+
+
+class Exam(NamedTuple):
+    """How the paper teaches lessons, and when one is passed."""
+
+    score: str = "sequences"  # the metric that decides
+    pass_mark: float = 0.9
+    check_every: int = 100  # updates
+    episodes: int = 200
+    replay: float = 0.1  # share of the episodes of training from earlier lessons
 
 
 class Graph(NamedTuple):
@@ -165,6 +176,7 @@ class AbstractGraphTask(AbstractTask):
     """
 
     lessons: ClassVar[tuple[Lesson, ...]]
+    exam: ClassVar[Exam] = Exam()
     lesson: int = eqx.field(static=True, default=1)
     replay: float = eqx.field(static=True, default=0.0)
 
@@ -212,6 +224,9 @@ class AbstractGraphTask(AbstractTask):
     def right(self, outputs: Float[Array, "time outputs"], episode: Episode) -> Bool[Array, " time"]:
         """The steps at which all nine digits are right."""
         return jnp.all(decode(outputs) == decode(episode.targets), axis=1)
+
+    def solved(self, metrics: Mapping[str, float]) -> bool:
+        return metrics[self.exam.score] >= self.exam.pass_mark
 
     def sequence_scores(
         self, outputs: Float[Array, "time outputs"], episode: Episode, unit: str

@@ -1,6 +1,5 @@
 """Graph inference: relations that stand for paths (Graves et al. 2016)."""
 
-from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import equinox as eqx
@@ -149,9 +148,6 @@ class Inference(AbstractGraphTask):
 
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
         return self.sequence_scores(outputs, episode, "answers")
-
-    def solved(self, metrics: Mapping[str, float]) -> bool:
-        return metrics["sequences"] >= 0.9
 
 
 def _reached(graph: Graph) -> Int[Array, "relations nodes"]:

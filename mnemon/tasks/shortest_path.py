@@ -1,6 +1,5 @@
 """Shortest paths by structured prediction (Graves et al. 2016)."""
 
-from collections.abc import Mapping
 from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
@@ -18,6 +17,7 @@ from ._graphs import (
     TRANSITION,
     TRIPLE,
     AbstractGraphTask,
+    Exam,
     Lesson,
     answer_steps,
     blank_steps,
@@ -74,6 +74,7 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
 
     measures: ClassVar[str] = "planning on a stored graph"
     phases: ClassVar[tuple[str, ...]] = ("query", "plan", "answer")
+    exam: ClassVar[Exam] = Exam("minimal", pass_mark=0.8, check_every=2000, episodes=50, replay=0.0)
     lessons: ClassVar[tuple[Lesson, ...]] = tuple(
         Lesson(*ranges)
         for ranges in (
@@ -253,9 +254,6 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
         logs = jax.nn.log_softmax(jnp.where(legal, _scores(outputs, world.triples), -jnp.inf), axis=1)
         chosen = world.steps[jnp.argmax(logs, axis=1)]
         return logs, chosen == jnp.min(jnp.where(legal, world.steps[None], _FAR), axis=1)
-
-    def solved(self, metrics: Mapping[str, float]) -> bool:
-        return metrics["minimal"] >= 0.8
 
 
 @eqx.filter_jit

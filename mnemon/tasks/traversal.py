@@ -1,7 +1,6 @@
 """Graph traversal (Graves et al. 2016)."""
 
 import math
-from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import equinox as eqx
@@ -164,9 +163,6 @@ class Traversal(AbstractGraphTask):
 
     def metrics(self, outputs: Float[Array, "time outputs"], episode: Episode) -> dict[str, Float[Array, ""]]:
         return self.sequence_scores(outputs, episode, "triples")
-
-    def solved(self, metrics: Mapping[str, float]) -> bool:
-        return metrics["sequences"] >= 0.9
 
 
 def _walk(key: PRNGKeyArray, graph: Graph, start: Int[Array, ""], steps: int) -> Int[Array, "steps three"]:

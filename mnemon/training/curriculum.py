@@ -56,31 +56,26 @@ class Lessons:
 def graph_lessons(
     task: Any, *, last: int | None = None, options: Mapping[str, Any] | None = None, **changes: Any
 ) -> Lessons:
-    """The curriculum of a graph task, as published, up to lesson `last`.
+    """The curriculum of a graph task, as published (the `exam` of the task), up to lesson `last`.
 
-    Traversal and inference: 90 % right, examined every 100 updates, a tenth of the training episodes from earlier
-    lessons. Shortest path: 80 % minimal over 50 episodes, examined every 2,000 updates, no replay. `options` are
-    options of the task; `changes` replace fields of the result.
+    `options` are options of the task; `changes` replace fields of the result.
 
     >>> from mnemon.tasks import Traversal
     >>> lessons = graph_lessons(Traversal, last=3)
     >>> len(lessons.train), lessons.train[2].replay, lessons.pass_mark
     (3, 0.1, 0.9)
     """
-    from ..tasks import ShortestPath
-
     known = getattr(task, "lessons", ())
     last = len(known) if last is None else last
     require(1 <= last <= len(known), "lessons", last, f"1 to {len(known)} lessons of {task.__name__}", "traversal, 14")
-    plans = task is ShortestPath
-    given = {"replay": 0.0 if plans else 0.1, **(options or {})}
+    exam, given = task.exam, {"replay": task.exam.replay, **(options or {})}
     lessons = Lessons(
         train=[task(**{**given, "lesson": number}) for number in range(1, last + 1)],
         examine=[task(**{**given, "lesson": number, "replay": 0.0}) for number in range(1, last + 1)],
-        score="minimal" if plans else "sequences",
-        pass_mark=0.8 if plans else 0.9,
-        check_every=2000 if plans else 100,
-        episodes=50 if plans else 200,
+        score=exam.score,
+        pass_mark=exam.pass_mark,
+        check_every=exam.check_every,
+        episodes=exam.episodes,
     )
     return dataclasses.replace(lessons, **changes)
 

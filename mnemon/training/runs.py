@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -257,6 +257,32 @@ def train_run(
         )
     export_weights(result.model, folder / WEIGHTS_FILE)
     return result
+
+
+def with_cell_options(model: Model, config: RunConfig, options: Mapping[str, Any]) -> Model:
+    """A network trained as `config` says, its cell with other options: a DNC with more slots than it was trained with.
+
+    Only options that no parameter's shape depends on can change.
+    """
+    if not options:
+        return model
+    other = dataclasses.replace(config, cell_options={**config.cell_options, **options}).make_model()
+    trained, wanted = eqx.filter(model, eqx.is_array), eqx.filter(other, eqx.is_array)
+    shapes = [
+        {jax.tree_util.keystr(path).lstrip("."): leaf.shape for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+        for tree in (trained, wanted)
+    ]
+    changed = sorted(name for name in shapes[0].keys() | shapes[1] if shapes[0].get(name) != shapes[1].get(name))
+    given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    require(
+        not changed,
+        "cell options",
+        given,
+        f"options that leave the trained parameters as they are; {', '.join(changed)} would have other shapes",
+        "--memory-slots 256 for a DNC",
+    )
+    arrays = jax.tree.unflatten(jax.tree.structure(wanted), jax.tree.leaves(trained))
+    return eqx.combine(arrays, other)
 
 
 def claim_folder(

@@ -4,6 +4,7 @@ import dataclasses
 import json
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,7 @@ from mnemon.cells import count_parameters
 from mnemon.cli import main
 from mnemon.lifelong import deepen, largest_difference
 from mnemon.training import evaluate, make_optimizer
-from mnemon.training.runs import RunConfig, open_run, train_run
+from mnemon.training.runs import RunConfig, open_run, train_run, with_cell_options
 
 TINY: dict[str, Any] = {"delay": 3, "length": 2}
 
@@ -127,3 +128,27 @@ def test_lessons_from_the_command_line(capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["train", "copying", "rnn", "--lessons", "2"])
     assert "lessons=2 cannot work" in capsys.readouterr().err
+
+
+def test_a_trained_network_can_have_a_larger_memory(capsys, tmp_path):
+    options = {"hidden_size": 4, "word_size": 3, "read_heads": 2}
+    config = RunConfig("copying", "dnc", TINY, {**options, "memory_slots": 5}, steps=3, batch=2)
+    larger = dataclasses.replace(config, cell_options={**options, "memory_slots": 9})
+    # Initial parameters do not depend on the slots, so the networks differ in nothing else.
+    assert eqx.tree_equal(with_cell_options(config.make_model(), config, {"memory_slots": 9}), larger.make_model())
+    trained = train_run(config, tmp_path / "run", report=_quiet).model
+    swapped = with_cell_options(trained, config, {"memory_slots": 9})
+    assert swapped.cell.init_state().memory.shape == (9, 3)
+    assert eqx.tree_equal(jax.tree.leaves(swapped), jax.tree.leaves(trained))
+    assert with_cell_options(trained, config, {}) is trained
+    with pytest.raises(BadValue, match=r"hidden_size=5.*cell.controller.* would have other shapes"):
+        with_cell_options(trained, config, {"hidden_size": 5})
+
+    def scores(*words: str) -> dict[str, Any]:
+        main(["evaluate", str(tmp_path / "run"), "--episodes", "10", "--json", *words])
+        return json.loads(capsys.readouterr().out)
+
+    found = scores("--memory-slots", "9")
+    assert found["cell_options"]["memory_slots"] == 9
+    assert found["loss"] == pytest.approx(evaluate(swapped, config.make_task(), episodes=10)["loss"], rel=1e-5)
+    assert found["loss"] != scores()["loss"]
