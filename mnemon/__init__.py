@@ -1,6 +1,8 @@
 """mnemon: recurrent networks that remember."""
 
 from ._cores import use_cores as use_cores
+from ._plan import Plan as Plan
+from ._plan import choose_plan as choose_plan
 from ._version import __version__ as __version__
 from .cells import CELLS as CELLS
 from .cells import AbstractCell as AbstractCell
@@ -19,7 +21,5 @@ from .tasks import make_task as make_task
 from .training import evaluate as evaluate
 from .training import fit as fit
 from .training import make_optimizer as make_optimizer
-from .unroll import Plan as Plan
 from .unroll import Unrolled as Unrolled
-from .unroll import choose_plan as choose_plan
 from .unroll import unroll as unroll

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import optax
 
 from .._operations import product_operations
+from .._plan import Plan, choose_plan
 from ..cells import AbstractCell, cell_entry, make_cell
-from ..unroll import Plan, choose_plan, unroll
+from ..unroll import unroll
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,9 @@ import jax
 import numpy as np
 import tyro
 
+from .._plan import choose_plan
 from ..cells import cell_entry, count_parameters
-from ..unroll import choose_plan, unroll
+from ..unroll import unroll
 from ._cells import SIZES, Spec, compile_cell
 from ._measure import Timing, matrix_product_rate, measure_alternately
 from ._rivals import agree, find_rivals

@@ -1,16 +1,22 @@
 """Every data set by name: files, sizes, checksums, licence, and where it comes from."""
 
 import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from ._strokes import from_archive
 
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """One way in which a file is packed and spread. All forms of a file hold the same content."""
+    """One way in which a file is packed and spread. All forms of a file hold the same content, but for bAbI's."""
 
     path: str  # below the data folder
     size: int  # bytes
     sha256: str
     urls: tuple[str, ...] = ()  # where it can be downloaded, mirrors included
+    # From a download to the file, where what is public is not the file itself.
+    make: Callable[[Path, Path], None] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +41,11 @@ class Dataset:
 _MNIST_MIRRORS = ("https://storage.googleapis.com/cvdf-datasets/mnist", "https://ossci-datasets.s3.amazonaws.com/mnist")
 _TUBE = "https://raw.githubusercontent.com/nicola/tubemaps/master/datasets"
 _SICK = "https://raw.githubusercontent.com/brmson/dataset-sts/master/data/sts/sick2014"
+_STROKES = "https://raw.githubusercontent.com/edwin-de-jong/mnist-digits-stroke-sequence-data"
+_BABI = (
+    "http://www.thespermwhale.com/jaseweston/babi/tasks_1-20_v1-2.tar.gz",
+    "https://s3.amazonaws.com/text-datasets/babi_tasks_1-20_v1-2.tar.gz",
+)
 _SHAKESPEARE = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 
 
@@ -97,14 +108,24 @@ DATASETS: dict[str, Dataset] = {
             "mnist-strokes",
             "MNIST as pen strokes, 60,000 and 10,000 sequences of dx dy eos eod (de Jong 2016)",
             "CC BY-SA 3.0",
-            "an int8 re-encoding of https://github.com/edwin-de-jong/mnist-digits-stroke-sequence-data: arrays "
-            "train_seq [rows, 4], train_len, train_label, and the same for test, in one npz file",
+            "mnemon data get mnist-strokes",
             (
-                _plain(
+                DataFile(
                     "strokes",
-                    "mnist_strokes/strokes_int8.npz",
-                    1607985,
-                    "b614d2d3a2476c28a1bc8a5f799c132f220b851e73301c0dfffd0b9426685f85",
+                    (
+                        Form(
+                            "mnist_strokes/strokes.npz",
+                            11374716,
+                            "c00a9ddd7fa95b140b70e96039049b18c2bb3a99a727cd1302d3784edf8bb47f",
+                            (f"{_STROKES}/bb08a2a9d7856dc0384916820cada5b3bf822510/sequences.tar.gz",),
+                            from_archive,
+                        ),
+                        Form(
+                            "mnist_strokes/strokes_int8.npz",
+                            1607985,
+                            "b614d2d3a2476c28a1bc8a5f799c132f220b851e73301c0dfffd0b9426685f85",
+                        ),
+                    ),
                 ),
             ),
         ),
@@ -235,15 +256,25 @@ DATASETS: dict[str, Dataset] = {
         ),
         Dataset(
             "babi",
-            "bAbI v1-2, en and en-10k, without the training file of task 3 of en-10k (Weston et al. 2015)",
+            "bAbI v1-2 (Weston et al. 2015); repacked as tar.xz without the training file of task 3 of en-10k",
             "CC BY 3.0",
-            "en and en-10k of tasks_1-20_v1-2.tar.gz, packed anew (no checksum of that archive is published)",
+            "mnemon data get babi",
             (
-                _plain(
+                DataFile(
                     "archive",
-                    "babi/tasks_1-20_v1-2_en_en-10k.tar.xz",
-                    1789288,
-                    "30655786c332f7ff23fdb07a04279b9768673732e8ca991ee2da463abc93eb31",
+                    (
+                        Form(
+                            "babi/tasks_1-20_v1-2.tar.gz",
+                            15719851,
+                            "0364ebde659f14d11bc21744516c5ec49d3d06cb692733f66680771244998898",
+                            _BABI,
+                        ),
+                        Form(
+                            "babi/tasks_1-20_v1-2_en_en-10k.tar.xz",
+                            1789288,
+                            "30655786c332f7ff23fdb07a04279b9768673732e8ca991ee2da463abc93eb31",
+                        ),
+                    ),
                 ),
             ),
         ),

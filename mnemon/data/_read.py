@@ -63,7 +63,9 @@ def read_archive(path: Path, folder: str) -> dict[str, str]:
     """The text files of a folder in a tar archive, by their names."""
     # One pass: archives compressed as a whole are slow to jump about in.
     with tarfile.open(path) as archive:
-        members = [m for m in archive if m.isfile() and Path(m.name).parent.name == folder and m.name.endswith(".txt")]
+        # Archives made on a Mac have a file ._NAME, which is no text, beside each file.
+        wanted = [m for m in archive if m.isfile() and Path(m.name).parent.name == folder and m.name.endswith(".txt")]
+        members = [member for member in wanted if not Path(member.name).name.startswith("._")]
         files = [(Path(member.name).name, archive.extractfile(member)) for member in members]
         return {name: io.TextIOWrapper(file, "utf-8").read() for name, file in files if file is not None}
 

@@ -4,6 +4,8 @@ import functools
 import hashlib
 import logging
 import os
+import tarfile
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -127,7 +129,7 @@ def _get_file(file: DataFile, name: str, where: Path) -> Path:
         for url in form.urls:
             try:
                 return _download(form, url, where)
-            except (OSError, ValueError) as error:  # the line, or pooch's word on a wrong checksum
+            except (OSError, ValueError, EOFError, tarfile.TarError) as error:  # the line, or what came over it
                 errors.append(f"{url}: {error}")
     raise MissingData(f"could not get {where / forms[0].path} (sha256 {forms[0].sha256}):\n" + "\n".join(errors))
 
@@ -139,5 +141,15 @@ def _download(form: Form, url: str, where: Path) -> Path:
     target = where / form.path
     if target.exists():  # found wrong before; kept until the right one is there
         target.replace(target.with_name(target.name + ".damaged"))
-    pooch.retrieve(url, known_hash=f"sha256:{form.sha256}", fname=target.name, path=target.parent)
+    if form.make is None:
+        pooch.retrieve(url, known_hash=f"sha256:{form.sha256}", fname=target.name, path=target.parent)
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".getting-") as folder:
+        made = Path(folder) / target.name
+        form.make(Path(pooch.retrieve(url, known_hash=None, fname="download", path=folder)), made)
+        found = sha256(made)
+        if found != form.sha256:
+            raise ValueError(f"what was made of it has sha256 {found}, expected {form.sha256}")
+        made.replace(target)
     return target

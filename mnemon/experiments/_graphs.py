@@ -24,11 +24,19 @@ def graph_arms(
     metric: str = "sequences",
     episodes: int | None = None,
     clip: float = 10.0,
+    tested_with: dict[str, dict[str, Any]] | None = None,
 ) -> tuple[Arm, ...]:
-    """DNC and LSTM taught lesson by lesson; scored on the last lesson of all and on graphs that are never taught."""
+    """DNC and LSTM taught lesson by lesson; scored on the last lesson of all and on graphs that are never taught.
+
+    `tested_with` are options of cells for these scores, as a memory that holds the graphs.
+    """
     count = 200 if episodes is None else episodes
-    scores = {FINAL: Score(metric, {"lesson": final}, count, 50, unit="%")}
-    scores |= {name: Score(metric, options, count, 50, unit="%") for name, options in held_out.items()}
+
+    def scores(cell: str) -> dict[str, Score]:
+        tests = {FINAL: {"lesson": final}, **held_out}
+        other = (tested_with or {}).get(cell, {})
+        return {name: Score(metric, test, count, 50, unit="%", cell_options=other) for name, test in tests.items()}
+
     return tuple(
         Arm(
             cell,
@@ -46,7 +54,7 @@ def graph_arms(
                     validation_episodes=episodes,
                     lessons=lessons,
                 ),
-                scores,
+                scores(cell),
             ),
             numbers=numbers.get(cell, {}),
         )

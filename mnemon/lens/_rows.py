@@ -18,8 +18,9 @@ import numpy as np
 from jaxtyping import Array
 
 from .._errors import BadValue, MnemonError, require, unknown
+from .._plan import Plan
 from ..cells import AbstractCell
-from ..unroll import Plan, unroll
+from ..unroll import unroll
 from .trace import leaf_name, named_arrays
 
 Rows = dict[str, np.ndarray]  # by part, each [rows, ...]

@@ -10,9 +10,9 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._cores import from_cores, on_every_core
+from .._plan import choose_plan
 from ..cells import trained
 from ..model import Model
-from ..unroll import choose_plan
 from ._records import Record
 from .schedules import Schedule, set_scheduled
 

@@ -3,7 +3,9 @@
 import gzip
 import hashlib
 import http.server
+import io
 import json
+import tarfile
 import threading
 import warnings
 
@@ -12,7 +14,8 @@ import pytest
 
 from mnemon import cli
 from mnemon.data import DATASETS, DamagedData, DataFile, Dataset, Form, MissingData, _store, check, find, get
-from mnemon.data._read import BadFile, read_idx, read_text
+from mnemon.data._read import BadFile, read_archive, read_idx, read_text
+from mnemon.data._strokes import from_archive
 
 CONTENT = bytes(range(256)) * 4000
 
@@ -122,6 +125,89 @@ def test_damaged_file_is_replaced_by_a_download(one_file, address, tmp_path):
     path.parent.mkdir()
     path.write_bytes(CONTENT[:99])
     assert get("toy", tmp_path)[0].read_bytes() == CONTENT
+
+
+def _archive(path, files: dict[str, str | bytes]) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            content = text.encode() if isinstance(text, str) else text
+            about = tarfile.TarInfo(name)
+            about.size = len(content)
+            archive.addfile(about, io.BytesIO(content))
+
+
+def _one_hot(digit: int) -> str:
+    return " ".join(str(int(n == digit)) for n in range(10)) + " 1 0 0 0\n"
+
+
+STROKES: dict[str, str | bytes] = {
+    "sequences/trainimg-1-inputdata.txt": "7 8 0 0\n0 0 1 1\n",
+    "sequences/trainimg-1-targetdata.txt": _one_hot(4),
+    "sequences/trainimg-0-inputdata.txt": "5 6 0 0\n-1 1 0 0\n0 0 1 1\n",
+    "sequences/trainimg-0-targetdata.txt": _one_hot(9) + _one_hot(9),
+    "sequences/trainimg-0-points.txt": "col,row\n5,6\n",
+    "sequences/testimg-0-inputdata.txt": "3 3 1 1\n",
+    "sequences/testimg-0-targetdata.txt": _one_hot(0),
+}
+
+
+def test_strokes_are_made_from_the_public_archive(monkeypatch, tmp_path):
+    """The digits in their order, whatever that of the archive; the same bytes each time; other content is refused."""
+    _archive(tmp_path / "sequences.tar.gz", STROKES)
+    from_archive(tmp_path / "sequences.tar.gz", tmp_path / "strokes.npz")
+    with np.load(tmp_path / "strokes.npz", allow_pickle=False) as arrays:
+        assert arrays["train_seq"].tolist() == [[5, 6, 0, 0], [-1, 1, 0, 0], [0, 0, 1, 1], [7, 8, 0, 0], [0, 0, 1, 1]]
+        assert (arrays["train_len"].tolist(), arrays["train_label"].tolist()) == ([3, 2], [9, 4])
+        assert (arrays["test_seq"].tolist(), arrays["test_label"].tolist()) == ([[3, 3, 1, 1]], [0])
+        kinds = {name: array.dtype.name for name, array in arrays.items()}
+    assert kinds["train_seq"] == "int8"
+    content = (tmp_path / "strokes.npz").read_bytes()
+    right = hashlib.sha256(content).hexdigest()
+
+    def fetched(url, known_hash, fname, path) -> str:
+        """As pooch does it, from a file of this machine."""
+        assert known_hash is None
+        target = f"{path}/{fname}"
+        with open(url, "rb") as source, open(target, "wb") as copy:
+            copy.write(source.read())
+        return target
+
+    monkeypatch.setattr("pooch.retrieve", fetched)
+
+    def install(sha256: str) -> None:
+        form = Form("toy/strokes.npz", len(content), sha256, (str(tmp_path / "sequences.tar.gz"),), from_archive)
+        monkeypatch.setitem(
+            _store.DATASETS, "toy", Dataset("toy", "a toy", "none", "by hand", (DataFile("strokes", (form,)),))
+        )
+
+    install("0" * 64)
+    with pytest.raises(MissingData, match=f"(?s){'0' * 64}.*made of it has sha256 {right}"):
+        get("toy", tmp_path / "data")
+    assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    install(right)
+    (path,) = get("toy", tmp_path / "data")
+    assert path.read_bytes() == content
+    assert find("toy", "strokes", tmp_path / "data") == path
+    assert [path.name for path in (tmp_path / "data" / "toy").iterdir()] == ["strokes.npz"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sequences/trainimg-0-inputdata.txt": "1 2 3\n"}, "has 3 numbers, wanted four a row"),
+        ({"sequences/trainimg-3-inputdata.txt": "1 2 0 0\n"}, "train: 3 and 2 files"),
+    ],
+)
+def test_an_archive_without_all_strokes_is_refused(tmp_path, change, message):
+    _archive(tmp_path / "sequences.tar.gz", STROKES | change)
+    with pytest.raises(BadFile, match=message):
+        from_archive(tmp_path / "sequences.tar.gz", tmp_path / "strokes.npz")
+    assert not (tmp_path / "strokes.npz").exists()
+
+
+def test_files_of_a_mac_are_not_taken_for_text(tmp_path):
+    _archive(tmp_path / "a.tar.gz", {"tasks/en/qa1_train.txt": "1 a", "tasks/en/._qa1_train.txt": b"\xff\x00"})
+    assert read_archive(tmp_path / "a.tar.gz", "en") == {"qa1_train.txt": "1 a"}
 
 
 def test_missing_file_says_how_to_get_it(tmp_path, monkeypatch):
