@@ -94,10 +94,10 @@ EXPERIMENT = Experiment(
             "4 updates of networks of 4 units: shows only that it runs",
         ),
         "laptop": Preset(
-            _arms(_LAPTOP, updates=3 * 262, records=6, embedding_size=64),
+            _arms(_LAPTOP, updates=10 * 262, records=10, embedding_size=64),
             3,
             None,
-            "about 100,000 parameters instead of 2.15 million, 3 epochs instead of 20. After an epoch, 262 updates as "
+            "about 100,000 parameters instead of 2.15 million, 10 epochs instead of 20. After an epoch, 262 updates as "
             "published, the state starts afresh: that of NRU grows until then, and it learns only after",
         ),
         "paper": Preset(

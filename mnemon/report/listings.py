@@ -106,8 +106,8 @@ def _preset(name: str, preset: Preset, results: list[dict[str, Any]], cost: Cost
     taken = f"the {len(seconds)} here took {as_time(sum(seconds))} in all" if seconds else ""
     whom = "all" if cost.known == cost.arms else f"{cost.known} of {cost.arms} arms"
     about = f"about {as_time(cost.seconds)} for {whom}" if cost.known else ""
-    costs = [preset.cost] if preset.cost else [taken, about]
-    return ", ".join(filter(None, [f"{name}: {len(preset.arms)} x {preset.seeds} runs", *costs]))
+    costs = [preset.cost] if preset.cost else list(filter(None, [taken, about])) or ["cost not measured"]
+    return ", ".join([f"{name}: {len(preset.arms)} x {preset.seeds} runs", *costs])
 
 
 def _scores(scores: dict[str, float]) -> str:

@@ -40,6 +40,7 @@ def test_an_estimate_does_each_smoke_once_and_is_listed(tmp_path):
     assert cost == (sum(about["seconds"] for about in after.values()), 2, 2)
     listed = next(row for row in experiment_rows(tmp_path) if row["id"] == "lr-window")
     assert f"smoke: 2 x 1 runs, about {as_time(cost.seconds)} for all" in listed["presets"]
+    assert "laptop: 36 x 3 runs, cost not measured" in listed["presets"]
     with pytest.raises(MnemonError, match="holds no results"):  # an estimate is none
         write_report("lr-window", tmp_path)
     with pytest.raises(BadValue, match="only a run tells"):
