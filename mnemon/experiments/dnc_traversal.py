@@ -30,19 +30,20 @@ EXPERIMENT = Experiment(
         ),
         "laptop": Preset(
             _arms(
-                {"dnc": dnc(64, 64, 32, 2), "lstm": {"hidden_size": 128, "peepholes": False}},
+                {"dnc": dnc(128, 64, 64, 4), "lstm": {"hidden_size": 128, "peepholes": False}},
                 lessons=14,
                 updates=40_000,
                 batch=16,
-                check_every=500,
+                check_every=100,
                 lr=1e-3,
                 episodes=200,
+                tested_with={"dnc": {"memory_slots": 256}},
             ),
             3,
             None,
-            "DNC of 64 units with 64 words of 32 and 2 read heads, LSTM of 128 units; 40,000 updates of 16 graphs with "
-            "Adam at 0.001, in whatever lesson they end (the memory holds the graphs of the first four); the scores "
-            "are those of that moment",
+            "DNC of 128 units with 64 words of 64 and 4 read heads, LSTM of 128 units; 40,000 updates of 16 graphs with "
+            "Adam at 0.001, in whatever lesson they end (the memory holds the graphs of the first six); the scores are "
+            "those of that moment, with a memory of 256 words, which holds all graphs",
         ),
         "paper": Preset(
             _arms(
