@@ -21,7 +21,7 @@ def write_results(experiment: Experiment, preset: str, runs: Path, results: Path
     What the file holds of runs that are no longer here stays, unless they had other settings; runs that another
     experiment lends are also taken from its results.
     """
-    from ._runner import RESULT_FILE, job_folder, read_result
+    from ._runner import RESULT_FILE, job_folder
 
     grid = experiment.presets[preset]
     path = results / experiment.id / f"{preset}.json"
@@ -32,7 +32,7 @@ def write_results(experiment: Experiment, preset: str, runs: Path, results: Path
         any_seed = job_folder(runs, experiment.id, preset, arm, 0)
         for found in any_seed.parent.glob(f"{arm.name}-seed*-{arm.settings}/{RESULT_FILE}"):
             seed = found.parent.name.removeprefix(f"{arm.name}-seed").removesuffix(f"-{arm.settings}")
-            done[seed] = read_result(found.parent)
+            done[seed] = json.loads(found.read_text())
         done = dict(sorted(done.items(), key=lambda item: int(item[0])))
         about: dict[str, Any] = {
             "settings": arm.settings,

@@ -41,9 +41,9 @@ EXPERIMENT = Experiment(
             ),
             3,
             None,
-            "DNC of 128 units with 64 words of 64 and 4 read heads, LSTM of 128 units; 40,000 updates of 16 graphs with "
-            "Adam at 0.001, in whatever lesson they end (the memory holds the graphs of the first six); the scores are "
-            "those of that moment, with a memory of 256 words, which holds all graphs",
+            "DNC of 128 units with 64 words of 64 and 4 read heads, LSTM of 128 units; 40,000 updates of 16 graphs "
+            "with Adam at 0.001, in whatever lesson they end (the memory holds the graphs of the first six); the "
+            "scores are those of that moment, with a memory of 256 words, which holds all graphs",
         ),
         "paper": Preset(
             _arms(
