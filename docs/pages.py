@@ -13,6 +13,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from mnemon.cells import CELLS
+from mnemon.data import DATASETS
 from mnemon.experiments import EXPERIMENTS
 from mnemon.tasks import TASKS
 
@@ -76,6 +77,7 @@ def on_config(config: MkDocsConfig) -> None:
         {"mnemon": "index.md"},
         {"Cells": [{family: pages} for family, pages in families.items()]},
         {"Tasks": [f"tasks/{_stem(task)}.md" for task in TASKS.values()]},
+        {"Data": "data.md"},
         {"Library": [f"api/{package.removeprefix('mnemon.')}.md" for package in PACKAGES]},
         {"Tables and figures": ["experiments.md", *({name: f"results/{name}/laptop.md"} for name in shown)]},
         {"Findings": "findings.md"},
@@ -113,6 +115,13 @@ def _pages() -> Iterator[tuple[str, str]]:
         tasks.setdefault(task.__module__, []).append(f"`{name}`: {task.measures}{needs}.")
     for module, lines in tasks.items():
         yield _module_page("tasks", module, lines)
+    rows = ["| name | what | bytes | licence | how to get it |", "| --- | --- | --- | --- | --- |"]
+    for data in DATASETS.values():
+        size = sum(file.forms[0].size for file in data.files)
+        how = f"`{data.how}`" if data.how.startswith("mnemon ") else data.how
+        rows.append(f"| `{data.name}` | {data.what} | {size:,} | {data.licence} | {how} |")
+    about = "Files are checked whenever they are read. `MNEMON_DATA` or `--data` names a folder that has them."
+    yield "data.md", "\n".join(["# Data", "", about, "", *rows, ""])
     for package, title in PACKAGES.items():
         # Also under the path that they are imported from.
         names = [f"[](){{#{public}}}\n\n::: {path}" for public, path in _documented(package)]

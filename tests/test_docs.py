@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mnemon.cells import CELLS
+from mnemon.data import DATASETS
 from mnemon.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent
@@ -32,6 +33,14 @@ def test_every_cell_and_task_has_a_page(site):
         assert f"<code>{name}</code>" in _page(site, "cells", entry.cell)
     for name, task in TASKS.items():
         assert f"<code>{name}</code>" in _page(site, "tasks", task)
+
+
+def test_every_data_set_is_listed_with_how_to_get_it(site):
+    page = (site / "data" / "index.html").read_text()
+    for name, data in DATASETS.items():
+        assert f"<code>{name}</code>" in page
+        assert data.licence in page
+    assert "<code>mnemon data get mnist-strokes</code>" in page
 
 
 def test_equations_are_drawn_and_examples_are_code(site):
