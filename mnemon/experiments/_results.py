@@ -101,6 +101,7 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
     arms = content["arms"]
     scores = dict.fromkeys(s for arm in arms.values() for r in arm["seeds"].values() for s in r.get("scores", {}))
     known = {score for arm in arms.values() for score in arm.get("numbers", {})}
+    any_lessons = any("lesson" in r.get("last", {}) for arm in arms.values() for r in arm["seeds"].values())
     any_diverged = any("diverged" in r for arm in arms.values() for r in arm["seeds"].values())
     for name, arm in arms.items():
         done = list(arm["seeds"].values())
@@ -114,6 +115,7 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
                 "seeds": len(done),
                 "solved": f"{len(steps)}/{len(done)}",
                 **({"diverged": _diverged(done)} if any_diverged else {}),
+                **({"in lesson (median, range)": _lessons(done)} if any_lessons else {}),
                 "updates to solve (median, range)": _spread([float(step) for step in steps], "{:,.0f}"),
                 "last loss (median, range)": _spread(losses, "{:.4f}"),
                 **{
@@ -131,6 +133,11 @@ def result_rows(content: dict[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _lessons(done: list[dict[str, Any]]) -> str:
+    """The lesson that the last record is of."""
+    return _spread([result["last"]["lesson"] for result in done if "lesson" in result.get("last", {})], "{:.0f}")
 
 
 def _diverged(done: list[dict[str, Any]]) -> str:

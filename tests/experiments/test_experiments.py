@@ -305,6 +305,17 @@ def test_a_run_that_diverges_is_a_result(tmp_path):
     assert result_rows(content)[0]["diverged"] == f"at update {result['diverged']}"
 
 
+def test_the_table_says_which_lesson_a_run_ended_in():
+    def result(**last: float) -> dict[str, Any]:
+        return {"updates": 9, "last": {"loss": 1.0, **last}}
+
+    taught = {"seeds": {"0": result(lesson=5), "1": result(lesson=7)}, "published": "-"}
+    rows = result_rows({"arms": {"dnc": taught, "lstm": {"seeds": {"0": result(lesson=1)}, "published": "-"}}})
+    assert [row["in lesson (median, range)"] for row in rows] == ["6 [5, 7]", "1"]
+    (row,) = result_rows({"arms": {"lstm": {"seeds": {"0": result()}, "published": "-"}}})
+    assert "in lesson (median, range)" not in row
+
+
 def test_an_error_of_a_job_reaches_other_processes(tmp_path):
     job = Training(RunConfig("char-lm", "rnn", {"text": str(tmp_path / "missing.txt")}, steps=1))
     with pytest.raises(MnemonError) as caught:
