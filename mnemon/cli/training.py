@@ -55,6 +55,8 @@ class _Training:
     """Episodes of a validation, or of an examination after a lesson."""
     lessons: int | None = None
     """Teach lesson after lesson up to this one, each until it is passed (graph tasks); examined at each record."""
+    lesson_options: tuple[str, ...] = ()
+    """Options that the cell has from a lesson on, where no parameter depends on them: 9:memory_slots=128."""
     precision: Precision = "float32"
     """Of matrix products; parameters, states and sums are float32 always."""
     log_every: int = 100

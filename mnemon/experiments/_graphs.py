@@ -24,17 +24,19 @@ def graph_arms(
     metric: str = "sequences",
     episodes: int | None = None,
     clip: float = 10.0,
-    tested_with: dict[str, dict[str, Any]] | None = None,
+    lesson_options: tuple[str, ...] = (),
+    tested_with: dict[str, Any] | None = None,
 ) -> tuple[Arm, ...]:
     """DNC and LSTM taught lesson by lesson; scored on the last lesson of all and on graphs that are never taught.
 
-    `tested_with` are options of cells for these scores, as a memory that holds the graphs.
+    `lesson_options` are those of DNC in later lessons, `tested_with` those that it is scored with: a memory that holds
+    the graphs.
     """
     count = 200 if episodes is None else episodes
+    tests = {FINAL: {"lesson": final}, **held_out}
 
     def scores(cell: str) -> dict[str, Score]:
-        tests = {FINAL: {"lesson": final}, **held_out}
-        other = (tested_with or {}).get(cell, {})
+        other = tested_with or {} if cell == "dnc" else {}
         return {name: Score(metric, test, count, 50, unit="%", cell_options=other) for name, test in tests.items()}
 
     return tuple(
@@ -53,6 +55,7 @@ def graph_arms(
                     log_every=check_every,
                     validation_episodes=episodes,
                     lessons=lessons,
+                    lesson_options=lesson_options if cell == "dnc" else (),
                 ),
                 scores(cell),
             ),

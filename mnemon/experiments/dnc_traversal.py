@@ -37,13 +37,14 @@ EXPERIMENT = Experiment(
                 check_every=100,
                 lr=1e-3,
                 episodes=200,
-                tested_with={"dnc": {"memory_slots": 256}},
+                lesson_options=("9:memory_slots=128", "13:memory_slots=256"),
+                tested_with={"memory_slots": 256},
             ),
             3,
             None,
             "DNC of 128 units with 64 words of 64 and 4 read heads, LSTM of 128 units; 40,000 updates of 16 graphs "
-            "with Adam at 0.001, in whatever lesson they end (the memory holds the graphs of the first six); the "
-            "scores are those of that moment, with a memory of 256 words, which holds all graphs",
+            "with Adam at 0.001, in whatever lesson they end; the memory has 128 words from lesson 9 on and 256 from "
+            "lesson 13 on, so that it holds the graphs; the scores are those of the end, with 256 words",
         ),
         "paper": Preset(
             _arms(

@@ -116,6 +116,7 @@ def train_curriculum(
     optimizer: optax.GradientTransformation | None = None,
     objective: AbstractObjective | None = None,
     seed: int = 0,
+    in_lesson: Callable[[Model, int], Model] | None = None,
     folder: Path | None = None,
     on_record: Callable[[Record], None] | None = None,
     on_progress: Callable[[int, float], None] | None = None,
@@ -123,8 +124,9 @@ def train_curriculum(
 ) -> CurriculumResult:
     """Train a model lesson by lesson, for at most so many updates in all.
 
-    The optimiser's state goes along. With a `folder` the run is saved at every examination and goes on from there
-    when it is called again. Ctrl-C stops after the next examination.
+    The optimiser's state goes along. `in_lesson` gives the network for a lesson (from 1), which may differ from the one
+    before in whatever is no array, as the slots of its memory. With a `folder` the run is saved at every examination
+    and goes on from there when it is called again. Ctrl-C stops after the next examination.
     """
     require(updates >= 0, "updates", updates, "a number of updates, 0 or more", "updates=100000")
     optimizer = make_optimizer() if optimizer is None else optimizer
@@ -142,6 +144,10 @@ def train_curriculum(
         advance: dict[int, Any] = {}  # the compiled update of the lesson at hand
         while lesson < len(lessons.train) and int(state.update) < updates:
             if lesson not in advance:
+                if in_lesson is not None:
+                    model = in_lesson(state.model, lesson + 1)
+                    other = init_state(model, lessons.train[lesson], optimizer, objective, batch, seed)
+                    state = jax.tree.unflatten(jax.tree.structure(other), jax.tree.leaves(state))
                 advance = {lesson: compiled_advance(state, lessons.train[lesson], optimizer, objective, batch)}
             count, before = min(lessons.check_every, updates - int(state.update)), time.perf_counter()
             state, sound = advance[lesson](state, count)

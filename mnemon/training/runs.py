@@ -11,6 +11,7 @@ model.safetensors  the trained arrays by name, once the run has ended
 import dataclasses
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ import jax.numpy as jnp
 import optax
 from safetensors.numpy import save_file
 
-from .._errors import MnemonError, require, unknown
+from .._errors import BadValue, MnemonError, require, unknown
 from .._files import write_atomically
 from .._mixed import checked_precision
 from .._version import __version__
@@ -44,6 +45,7 @@ from .synthetic import SyntheticGradients
 Config = TypeVar("Config")
 CONFIG_FILE = "run.json"
 WEIGHTS_FILE = "model.safetensors"
+_LESSON_OPTION = re.compile(r"(\d+):(\w+)=([\w.+-]+)")
 # From the task and the steps after which gradients through the state stop.
 OBJECTIVES: dict[str, Callable[[AbstractTask, int | None], AbstractObjective]] = {
     "supervised": default_objective,
@@ -57,7 +59,8 @@ OBJECTIVES: dict[str, Callable[[AbstractTask, int | None], AbstractObjective]] =
 class RunConfig:
     """What defines a run. Two runs with equal configurations end with equal metrics on one machine.
 
-    Without an `objective` it is the one that the name of the cell stands for.
+    Without an `objective` it is the one that the name of the cell stands for. `lesson_options` change options of the
+    cell from a lesson on, as `9:memory_slots=128`: a memory that grows with what is taught.
     """
 
     task: str
@@ -84,10 +87,12 @@ class RunConfig:
     lessons: int | None = None
     precision: str = "float32"
     embedding_scale: float = 1.0
+    lesson_options: Sequence[str] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "objective", self.objective or cell_entry(self.cell).objective)
         object.__setattr__(self, "schedule", tuple(self.schedule))  # JSON has lists
+        object.__setattr__(self, "lesson_options", tuple(self.lesson_options))
         require(self.steps >= 0, "steps", self.steps, "a number of updates, 0 or more", "--steps 10000")
         require(self.batch >= 1, "batch", self.batch, "at least one episode an update", "--batch 10")
         require(
@@ -109,6 +114,7 @@ class RunConfig:
         self.make_optimizer()
         if self.lessons is not None:
             self.make_lessons()
+        self.cell_options_in(1)
         if self.objective not in OBJECTIVES:
             raise unknown("objective", str(self.objective), OBJECTIVES)
         self.make_schedules()
@@ -144,6 +150,22 @@ class RunConfig:
         episodes = {} if self.validation_episodes is None else {"episodes": self.validation_episodes}
         task = task_class(self.task)
         return graph_lessons(task, last=self.lessons, options=self.task_options, check_every=self.log_every, **episodes)
+
+    def cell_options_in(self, lesson: int) -> dict[str, Any]:
+        """What `lesson_options` say of the cell in a lesson."""
+        found: dict[str, Any] = {}
+        for text in self.lesson_options:
+            match = _LESSON_OPTION.fullmatch(text)
+            if match is None or self.lessons is None:
+                wanted = "LESSON:NAME=NUMBER, of a run with lessons"
+                raise BadValue(f"lesson_options={text!r} cannot work: wanted {wanted}, e.g. 9:memory_slots=128")
+            first, name, value = match.groups()
+            known = cell_options(cell_entry(self.cell))
+            if name not in known:
+                raise unknown(f"option of {self.cell}", name, known)
+            if int(first) <= lesson:
+                found[name] = json.loads(value)
+        return found
 
     def make_optimizer(self) -> optax.GradientTransformation:
         """The optimiser."""
@@ -241,6 +263,7 @@ def train_run(
         **options,
     }
     if config.lessons is not None:
+        common["in_lesson"] = lambda model, lesson: with_cell_options(model, config, config.cell_options_in(lesson))
         result = train_curriculum(model, config.make_lessons(), **common)
     else:
         result = fit(

@@ -16,7 +16,7 @@ from mnemon._errors import BadValue, MnemonError
 from mnemon.cells import count_parameters
 from mnemon.cli import main
 from mnemon.lifelong import deepen, largest_difference
-from mnemon.training import evaluate, make_optimizer
+from mnemon.training import evaluate, make_optimizer, train_curriculum
 from mnemon.training.runs import RunConfig, open_run, train_run, with_cell_options
 
 TINY: dict[str, Any] = {"delay": 3, "length": 2}
@@ -128,6 +128,46 @@ def test_lessons_from_the_command_line(capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["train", "copying", "rnn", "--lessons", "2"])
     assert "lessons=2 cannot work" in capsys.readouterr().err
+
+
+def test_a_memory_can_grow_with_the_lessons(tmp_path):
+    """The state of training goes along: with the same slots throughout, it is the run without the option."""
+    options = {"hidden_size": 4, "memory_slots": 5, "word_size": 3, "read_heads": 1}
+    config = RunConfig("traversal", "dnc", {}, options, steps=6, batch=2, lessons=3, log_every=2, validation_episodes=2)
+    assert dataclasses.replace(config, lesson_options=["2:memory_slots=9", "3:memory_slots=7"]).cell_options_in(3) == {
+        "memory_slots": 7
+    }
+
+    def taught(*lesson_options: str, name: str) -> tuple[Any, list]:
+        seen: list[int] = []
+
+        def in_lesson(model, lesson):
+            model = with_cell_options(model, changed, changed.cell_options_in(lesson))
+            seen.append(model.cell.memory_slots)
+            return model
+
+        changed = dataclasses.replace(config, lesson_options=lesson_options)
+        lessons = dataclasses.replace(changed.make_lessons(), pass_mark=0.0)  # each is passed at once
+        common: dict[str, Any] = {"updates": 6, "batch": 2, "in_lesson": in_lesson, "folder": tmp_path / name}
+        result = train_curriculum(changed.make_model(), lessons, report=_quiet, **common)
+        return result, seen
+
+    plain, slots = taught(name="plain")
+    assert slots == [5, 5, 5]
+    whole = train_curriculum(
+        config.make_model(), dataclasses.replace(config.make_lessons(), pass_mark=0.0), updates=6, batch=2
+    )
+    assert eqx.tree_equal(jax.tree.leaves(plain.model), jax.tree.leaves(whole.model))
+    grown, slots = taught("2:memory_slots=9", name="grown")
+    assert slots == [5, 9, 9]
+    assert grown.model.cell.init_state().memory.shape == (9, 3)
+    assert not eqx.tree_equal(jax.tree.leaves(grown.model), jax.tree.leaves(whole.model))
+    with pytest.raises(BadValue, match=r"lesson_options='9:slots' cannot work: wanted LESSON:NAME=NUMBER"):
+        dataclasses.replace(config, lesson_options=["9:slots"])
+    with pytest.raises(MnemonError, match="did you mean 'memory_slots'"):
+        dataclasses.replace(config, lesson_options=["2:memory_slot=9"])
+    with pytest.raises(BadValue, match="of a run with lessons"):
+        _config(lesson_options=["2:hidden_size=9"])
 
 
 def test_a_trained_network_can_have_a_larger_memory(capsys, tmp_path):
