@@ -1,11 +1,13 @@
 """What the experiments on graphs share: lessons, networks, scores."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..training.runs import RunConfig
 from ._contract import Arm, Score, Training
 
 FINAL = "final lesson %"
+_NOTHING: Mapping[str, Any] = {}
 
 
 def graph_arms(
@@ -24,19 +26,19 @@ def graph_arms(
     metric: str = "sequences",
     episodes: int | None = None,
     clip: float = 10.0,
-    lesson_options: tuple[str, ...] = (),
-    tested_with: dict[str, Any] | None = None,
+    lesson_options: Mapping[str, tuple[str, ...]] = _NOTHING,
+    tested_with: Mapping[str, dict[str, Any]] = _NOTHING,
 ) -> tuple[Arm, ...]:
     """DNC and LSTM taught lesson by lesson; scored on the last lesson of all and on graphs that are never taught.
 
-    `lesson_options` are those of DNC in later lessons, `tested_with` those that it is scored with: a memory that holds
-    the graphs.
+    `lesson_options` are those of cells in later lessons, `tested_with` those that they are scored with: a memory that
+    holds the graphs.
     """
     count = 200 if episodes is None else episodes
     tests = {FINAL: {"lesson": final}, **held_out}
 
     def scores(cell: str) -> dict[str, Score]:
-        other = tested_with or {} if cell == "dnc" else {}
+        other = tested_with.get(cell, {})
         return {name: Score(metric, test, count, 50, unit="%", cell_options=other) for name, test in tests.items()}
 
     return tuple(
@@ -55,7 +57,7 @@ def graph_arms(
                     log_every=check_every,
                     validation_episodes=episodes,
                     lessons=lessons,
-                    lesson_options=lesson_options if cell == "dnc" else (),
+                    lesson_options=lesson_options.get(cell, ()),
                 ),
                 scores(cell),
             ),
