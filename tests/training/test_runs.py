@@ -143,7 +143,7 @@ def test_a_memory_can_grow_with_the_lessons(tmp_path):
 
         def in_lesson(model, lesson):
             model = with_cell_options(model, changed, changed.cell_options_in(lesson))
-            seen.append(model.cell.memory_slots)
+            seen.append(model.cell.init_state().memory.shape[0])
             return model
 
         changed = dataclasses.replace(config, lesson_options=lesson_options)
