@@ -1,13 +1,14 @@
 """What the experiments on graphs share: lessons, networks, scores."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ..training.runs import RunConfig
 from ._contract import Arm, Score, Training
 
 FINAL = "final lesson %"
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def graph_arms(
