@@ -32,7 +32,7 @@ EXPERIMENT = Experiment(
             _arms(
                 {"dnc": dnc(128, 64, 64, 4), "lstm": {"hidden_size": 128, "peepholes": False}},
                 lessons=14,
-                updates=16_000,
+                updates=40_000,
                 batch=16,
                 check_every=100,
                 lr=1e-3,
@@ -42,7 +42,7 @@ EXPERIMENT = Experiment(
             ),
             3,
             None,
-            "DNC of 128 units with 64 words of 64 and 4 read heads, LSTM of 128 units; 16,000 updates of 16 graphs "
+            "DNC of 128 units with 64 words of 64 and 4 read heads, LSTM of 128 units; 40,000 updates of 16 graphs "
             "with Adam at 0.001, in whatever lesson they end; the memory has 128 words from lesson 9 on and 256 from "
             "lesson 13 on, so that it holds the graphs; the scores are those of the end, with 256 words",
         ),
