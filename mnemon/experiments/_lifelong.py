@@ -1,11 +1,11 @@
 """The runs that the figures of thesis chapter 5 share: five networks on three distributions."""
 
 import dataclasses
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -45,29 +45,36 @@ class Lifelong:
         the number of tasks in the memory grow with the level. Without the examinations after each level."""
         del folder
         count = self.config.levels
-        timed = [time_training(functools.partial(self._train, level)) for level in (1, (1 + count) // 2, count)]
+        timed = [self._time_level(level) for level in (1, (1 + count) // 2, count)]
         begin, update = ((first + 4 * middle + last) / 6 for first, middle, last in zip(*timed, strict=True))
         return count * begin, update
 
-    def _train(self, level: int, watch: Callable[[int, float], None]) -> None:
-        """Train on a level with examples of all levels before it in the memory."""
+    def _time_level(self, level: int) -> tuple[float, float]:
+        """Of training on a level with examples of all levels before it in the memory."""
         config, found = self.config, distribution(self.config.distribution)
         model, objective, key = config.make_model(), config.make_objective(), jax.random.key(0)
         for earlier in map(found.task, range(1, level)):
             episodes = earlier.batch(key, jnp.asarray(0), config.batch)
-            carry = objective.init_carry(model, earlier, config.batch)
-            _, outcome = objective(model, earlier, episodes, carry, key=key)
-            objective = objective.after_task(model, earlier, outcome.carry, key=key)
-        fit(
-            model,
-            found.task(level),
-            updates=config.updates,
-            batch=config.batch,
-            optimizer=make_optimizer("adam", config.lr, config.clip),
-            objective=objective,
-            log_every=config.window,
-            on_progress=watch,
+            carry = _carry_of_one_update(objective, model, earlier, episodes, config.batch, key)
+            objective = objective.after_task(model, earlier, carry, key=key)
+        return time_training(
+            lambda watch: fit(
+                model,
+                found.task(level),
+                updates=config.updates,
+                batch=config.batch,
+                optimizer=make_optimizer("adam", config.lr, config.clip),
+                objective=objective,
+                log_every=config.window,
+                on_progress=watch,
+            )
         )
+
+
+@eqx.filter_jit
+def _carry_of_one_update(objective, model, task, episodes, batch: int, key) -> Any:
+    """Compiled, since what is not needed for it, as the network, is then not run."""
+    return objective(model, task, episodes, objective.init_carry(model, task, batch), key=key)[1].carry
 
 
 def presets(entries: Sequence[str], where: Sequence[str], published: str) -> dict[str, Preset]:

@@ -108,7 +108,7 @@ def test_levels_are_timed_with_all_levels_before_them_in_the_memory(tmp_path, mo
     assert to_begin > 0
     assert 1e-6 < an_update < 1
     # By Simpson's rule, which is exact for what grows with the square of the level.
-    monkeypatch.setattr(_lifelong, "time_training", lambda train: (1.0, float(train.args[0] ** 2)))
+    monkeypatch.setattr(Lifelong, "_time_level", lambda self, level: (1.0, float(level**2)))
     assert job.time_updates(tmp_path) == (3.0, pytest.approx((1 + 4 * 4 + 9) / 6))
 
 
