@@ -116,8 +116,8 @@ def run_experiment(
             report(f"{name} done")
     path = write_results(experiment, preset, runs, results)
     for other in EXPERIMENTS.values():
-        borrows = any(arm.home == experiment.id for arm in other.presets[preset].arms)
-        if borrows and (results / other.id / f"{preset}.json").exists():
+        shown = other.presets[preset].arms if preset in other.presets else ()
+        if any(arm.home == experiment.id for arm in shown) and (results / other.id / f"{preset}.json").exists():
             write_results(other, preset, runs, results)
             report(f"{other.id} shows runs of these too: its results are up to date, `mnemon report` draws them")
     return path

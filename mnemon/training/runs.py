@@ -45,7 +45,7 @@ from .synthetic import SyntheticGradients
 Config = TypeVar("Config")
 CONFIG_FILE = "run.json"
 WEIGHTS_FILE = "model.safetensors"
-_LESSON_OPTION = re.compile(r"(\d+):(\w+)=([\w.+-]+)")
+_LESSON_OPTION = re.compile(r"(\d+):(\w+)=(-?\d+(?:\.\d+)?|true|false)")
 # From the task and the steps after which gradients through the state stop.
 OBJECTIVES: dict[str, Callable[[AbstractTask, int | None], AbstractObjective]] = {
     "supervised": default_objective,
@@ -250,6 +250,9 @@ def train_run(
     task, model = config.make_task(), config.make_model()
     objective = config.make_objective(task)
     eqx.filter_eval_shape(lambda model: objective.init_carry(model, task, config.batch), model)
+    in_lessons = {tuple(config.cell_options_in(lesson).items()) for lesson in range(1, 1 + (config.lessons or 0))}
+    for changed in in_lessons:
+        with_cell_options(model, config, dict(changed))  # refused now, not when that lesson begins
     # Unless its learning rate depends on it, a run may go on to another end; its rule for stopping may always change.
     free = ("steps", "stop_when_solved") if config.lr_schedule == "constant" else ("stop_when_solved",)
     claim_folder(folder, config, count_parameters(model), resume=resume, overwrite=overwrite, free=free)

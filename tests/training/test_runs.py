@@ -164,6 +164,10 @@ def test_a_memory_can_grow_with_the_lessons(tmp_path):
     assert not eqx.tree_equal(jax.tree.leaves(grown.model), jax.tree.leaves(whole.model))
     with pytest.raises(BadValue, match=r"lesson_options='9:slots' cannot work: wanted LESSON:NAME=NUMBER"):
         dataclasses.replace(config, lesson_options=["9:slots"])
+    wrong = dataclasses.replace(config, lesson_options=["3:hidden_size=9"])
+    with pytest.raises(BadValue, match="would have other shapes"):
+        train_run(wrong, tmp_path / "wrong", report=_quiet)
+    assert not (tmp_path / "wrong").exists()
     with pytest.raises(MnemonError, match="did you mean 'memory_slots'"):
         dataclasses.replace(config, lesson_options=["2:memory_slot=9"])
     with pytest.raises(BadValue, match="of a run with lessons"):
