@@ -37,7 +37,7 @@ def read_text(path: Path) -> str:
     """The text of a file."""
     content = read_bytes(path)
     try:
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")  # without the mark that some editors begin a file with
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise BadFile(path, line, f"byte {content[error.start]:#x} is not UTF-8") from error

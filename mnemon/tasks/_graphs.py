@@ -1,6 +1,7 @@
 """What traversal, shortest path and inference share: random graphs, their encoding, phases (Graves et al. 2016)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
@@ -12,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from .._errors import require
 from ._contract import AbstractTask, Episode
 from ._symbols import certain, mean_where
+from ._worlds import Triples, World, read_world
 
 DIGITS = 9  # a triple is three labels of three decimal digits
 TRIPLE = 10 * DIGITS
@@ -172,18 +174,33 @@ class AbstractGraphTask(AbstractTask):
     the answer phase. The loss is the cross-entropy of the nine digits, summed over them and the steps of the answer.
 
     A lesson draws the graph's size, the number of edges that leave a node, and the length of the path; with `replay`,
-    so large a share of the episodes comes from all earlier lessons alike.
+    so large a share of the episodes comes from all earlier lessons alike. Instead of being drawn, the graph can be one
+    of the `worlds` of the task, or that of a file; its nodes and edges then have other labels in each episode.
     """
 
     lessons: ClassVar[tuple[Lesson, ...]]
     exam: ClassVar[Exam] = Exam()
+    worlds: ClassVar[Mapping[str, Callable[[], Triples]]]
     lesson: int = eqx.field(static=True, default=1)
     replay: float = eqx.field(static=True, default=0.0)
+    graph: str = eqx.field(static=True, default="random")
 
     def __check_init__(self):
         last = len(self.lessons)
         require(1 <= self.lesson <= last, "lesson", self.lesson, f"1 to {last}", f"lesson={last}")
         require(0.0 <= self.replay <= 1.0, "replay", self.replay, "a share from 0 to 1", "replay=0.1")
+
+    @property
+    def world(self) -> World | None:
+        """The graph, if it is not drawn at random."""
+        if self.graph == "random":
+            return None
+        if self.graph in self.worlds:
+            return World(self.graph, self.worlds[self.graph]())
+        wanted = f"random, {', '.join(self.worlds)} or a file of triples whose name ends in .csv"
+        is_file = Path(self.graph).suffix == ".csv"
+        require(is_file, "graph", self.graph, wanted, f"graph={next(iter(self.worlds))!r}")
+        return read_world(self.graph)
 
     @property
     def input_size(self) -> int:

@@ -1,9 +1,15 @@
-"""Graphs that are never trained on: the London Underground's interchanges and a family."""
+"""Graphs that are not drawn at random: the London Underground's interchanges, a family, and those of a user's file."""
 
+import csv
 import functools
+import io
 import itertools
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+
+from ..data._read import BadFile, read_text
 
 # Stations of zone 1 where at least two of these lines meet; stops between them are left out. Each line is named by the
 # directions in which it is travelled, forwards and back, so that the labels of the edges that leave a station differ.
@@ -58,6 +64,8 @@ _WOMEN = frozenset(["Ada", "Ffion", "Carol", "Edith", "Dora", "Freya", "Grace", 
 
 
 Triples = tuple[tuple[str, str, str], ...]
+LABELS = 999  # how many nodes, and kinds of edges, can be told apart
+_HEADER = ("source", "edge", "destination")
 
 
 @functools.cache
@@ -87,6 +95,77 @@ def family() -> Triples:
     return tuple(triples)
 
 
+class World(NamedTuple):
+    """A graph whose nodes and edges have names."""
+
+    name: str
+    triples: Triples
+    lines: tuple[int, ...] = ()  # of the file, where it comes from one: of each triple
+
+    def refuse(self, triple: int, problem: str) -> BadFile:
+        """The error that names the line of a triple."""
+        return BadFile(self.name, self.lines[triple] if self.lines else None, problem)
+
+    def require_labels(self, kinds: int) -> None:
+        """At most so many kinds of edges, and no more nodes than there are labels."""
+        nodes: set[str] = set()
+        edges: set[str] = set()
+        for number, (source, edge, destination) in enumerate(self.triples):
+            nodes |= {source, destination}
+            edges.add(edge)
+            for names, most, what in ((nodes, LABELS, "nodes"), (edges, kinds, "kinds of edges")):
+                if len(names) > most:
+                    raise self.refuse(number, f"more than {most} {what} cannot be told apart")
+
+    def require_ways_on(self) -> None:
+        """A walk must be able to go on from wherever it comes."""
+        sources = {source for source, _, _ in self.triples}
+        for number, (_, _, destination) in enumerate(self.triples):
+            if destination not in sources:
+                raise self.refuse(number, f"no edge leaves {destination!r}: a walk that comes there cannot go on")
+
+
+@functools.lru_cache(maxsize=8)
+def read_world(name: str) -> World:
+    """A graph from a CSV file, a triple `source,edge,destination` a line, with or without these names above them."""
+    path, triples, first = Path(name), [], {}
+    rows = csv.reader(io.StringIO(read_text(path), newline=""))
+    for row in rows:
+        cells, line = tuple(cell.strip() for cell in row), rows.line_num
+        if not any(cells) or (line == 1 and cells == _HEADER):
+            continue
+        if len(cells) != len(_HEADER) or not all(cells):
+            raise BadFile(
+                path, line, f"has {','.join(cells)!r}; wanted {','.join(_HEADER)}, e.g. Bank,Central E,Holborn"
+            )
+        source, edge, destination = cells
+        if (source, edge) in first:
+            raise BadFile(
+                path, line, f"a second edge {edge!r} leaves {source!r}, the first is in line {first[source, edge]}"
+            )
+        first[source, edge] = line
+        triples.append((source, edge, destination))
+    if not triples:
+        raise BadFile(path, None, f"holds no triple {','.join(_HEADER)}")
+    return World(name, tuple(triples), tuple(first.values()))
+
+
+@functools.lru_cache(maxsize=8)
+def distances(triples: Triples) -> np.ndarray:
+    """Edges of the shortest path between each two nodes, in the order of `as_arrays`; -1 where none leads."""
+    nodes, _, degree, destination, _ = as_arrays(triples)
+    links = np.zeros((len(nodes), len(nodes)), np.float32)
+    for node, (count, after) in enumerate(zip(degree, destination, strict=True)):
+        links[node, after[:count]] = 1.0
+    new = np.eye(len(nodes), dtype=bool)
+    apart = np.where(new, 0, -1)
+    while new.any():
+        new = (new @ links > 0) & (apart < 0)
+        apart[new] = apart.max() + 1
+    return apart
+
+
+@functools.lru_cache(maxsize=8)
 def as_arrays(triples: Triples) -> tuple[list[str], list[str], np.ndarray, np.ndarray, np.ndarray]:
     """Names of nodes and edges; degree of each node, and destination and edge of each of its slots."""
     nodes = sorted({node for source, _, destination in triples for node in (source, destination)})
@@ -97,5 +176,5 @@ def as_arrays(triples: Triples) -> tuple[list[str], list[str], np.ndarray, np.nd
     slots = max(map(len, leaving))
     table = np.zeros((len(nodes), slots, 2), int)
     for node, out in enumerate(leaving):
-        table[node, : len(out)] = out
+        table[node, : len(out)] = np.reshape(out, (-1, 2))
     return nodes, edges, np.asarray([len(out) for out in leaving]), table[..., 0], table[..., 1]

@@ -1,8 +1,8 @@
 """Graph inference: relations that stand for paths (Graves et al. 2016)."""
 
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,12 +24,12 @@ from ._graphs import (
     shown_steps,
     unique_labels,
 )
-from ._worlds import as_arrays, family
+from ._worlds import Triples, as_arrays, family
 
 EDGES = 10  # labels of edges are 0 to 9, those of relations 10 to 409
 LENGTHS = (2, 3, 4, 5)
 EACH = 100  # relations of each length
-_FAMILY_LENGTH = 4
+_WORLD_LENGTH = 4  # as published for a family
 _CHANCE_EPISODES = 512
 
 
@@ -63,7 +63,8 @@ class Inference(AbstractGraphTask):
 
     - `lesson`: which of the 17 lessons: sizes of graphs and lengths of relations.
     - `replay`: share of episodes from earlier lessons.
-    - `graph`: random, or family: a family tree and relations of four steps, never to be trained on.
+    - `graph`: random; family: a family tree and relations of four steps, never to be trained on; or a CSV file of your
+      own with at most ten kinds of edges, a triple `source,edge,destination` a line.
 
     **Notes.** The paper does not say how it makes sure that a relation leads somewhere; here a length is drawn, then
     a start and a relation of that length that do, or of the next shorter length if none of that length does. The
@@ -98,11 +99,18 @@ class Inference(AbstractGraphTask):
             ((20, 25), (2, 4), (2, 5)),
         )
     )
-    graph: Literal["random", "family"] = eqx.field(static=True, default="random")
+    worlds: ClassVar[Mapping[str, Callable[[], Triples]]] = {"family": family}
+
+    def __check_init__(self):
+        if self.world is not None:
+            self.world.require_labels(EDGES)
+            sources = {source for source, _, _ in self.world.triples}
+            if not any(destination in sources for _, _, destination in self.world.triples):
+                raise self.world.refuse(0, "nothing leads on from here or anywhere: relations are of two edges or more")
 
     @property
     def horizon(self) -> int:
-        edges = len(family()) if self.graph == "family" else self.largest("nodes") * self.largest("degree")
+        edges = self.largest("nodes") * self.largest("degree") if self.world is None else len(self.world.triples)
         return edges + self.queries * (PLANNING_STEPS + 2)
 
     @property
@@ -121,7 +129,7 @@ class Inference(AbstractGraphTask):
         lesson_key, graph_key, order_key, query_key = jax.random.split(key, 4)
         nodes, degree, lengths = self.draw_lesson(lesson_key)
         graph = self._graph(graph_key, nodes, degree)
-        lengths = jnp.full((2,), _FAMILY_LENGTH) if self.graph == "family" else lengths
+        lengths = lengths if self.world is None else jnp.full((2,), _WORLD_LENGTH)
         reached = _reached(graph)
         phases = [describe(order_key, graph)]
         one, first = jnp.ones((1,), bool), jnp.asarray([[True, True, False]])
@@ -134,11 +142,11 @@ class Inference(AbstractGraphTask):
 
     def _graph(self, key: PRNGKeyArray, nodes: Int[Array, "2"], degree: Int[Array, "2"]) -> Graph:
         size_key, edge_key, node_key, label_key = jax.random.split(key, 4)
-        if self.graph == "family":
-            people, kinds, out, destination, kin = as_arrays(family())
+        if self.world is not None:
+            names, kinds, out, destination, edge = as_arrays(self.world.triples)
             labels = jax.random.permutation(label_key, EDGES)[: len(kinds)]
-            names = unique_labels(node_key, len(people))
-            return Graph(jnp.asarray(len(people)), jnp.asarray(out), jnp.asarray(destination), names, labels[kin])
+            nodes_of = unique_labels(node_key, len(names))
+            return Graph(jnp.asarray(len(names)), jnp.asarray(out), jnp.asarray(destination), nodes_of, labels[edge])
         size, slots = self.largest("nodes"), self.largest("degree")
         slots = min(slots, size)
         count = jax.random.randint(size_key, (), nodes[0], nodes[1] + 1)

@@ -1,6 +1,7 @@
 """Shortest paths by structured prediction (Graves et al. 2016)."""
 
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -29,11 +30,11 @@ from ._graphs import (
     shown_steps,
 )
 from ._symbols import mean_where
-from ._worlds import as_arrays, london
+from ._worlds import LABELS, Triples, as_arrays, distances, london
 from .traversal import walkable_graph
 
 _FAR = 10_000
-_LONDON_PATH = 4
+_WORLD_PATH = 4  # as published for London
 _SPARE_STEPS = 5  # moves beyond the longest shortest path before an episode is given up
 _CHANCE_EPISODES = 512
 
@@ -61,8 +62,9 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
 
     - `lesson`: which of the 15 lessons: sizes of graphs and lengths of paths.
     - `replay`: share of episodes from earlier lessons; the paper has none here.
-    - `graph`: random, or london: the interchanges of the London Underground, never to be trained on.
-    - `path`: exact length of the path; that of the lesson, or 4 in London, without it.
+    - `graph`: random; london: the interchanges of the London Underground, never to be trained on; or a CSV file of your
+      own, a triple `source,edge,destination` a line.
+    - `path`: exact length of the path; without it that of the lesson, or 4 in a graph that is not random.
     - `planner`: beta, how often a move in training is the planner's.
 
     **Notes.** The paper caps episodes at an unstated number of steps, here five more than the longest path asked for.
@@ -95,20 +97,27 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
             ((20, 25), (2, 6), (2, 5)),
         )
     )
-    graph: Literal["random", "london"] = eqx.field(static=True, default="random")
+    worlds: ClassVar[Mapping[str, Callable[[], Triples]]] = {"london": london}
     path: int | None = eqx.field(static=True, default=None)
     planner: float = eqx.field(static=True, default=0.8)
 
     def __check_init__(self):
         require(self.path is None or self.path >= 1, "path", self.path, "at least one edge", "path=4")
         require(0.0 <= self.planner <= 1.0, "planner", self.planner, "a probability", "planner=0.8")
+        if self.world is None:
+            farthest, which = self.largest("nodes") - 1, f"graphs of at most {self.largest('nodes')} nodes"
+        else:
+            self.world.require_labels(LABELS)
+            farthest, which = int(distances(self.world.triples).max()), str(self.world.name)
+        wanted = f"at most {farthest} edges, the longest shortest path in {which}"
+        require(self.longest <= farthest, "path", self.longest, wanted, f"path={farthest}")
 
     @property
     def longest(self) -> int:
         """The longest path asked for."""
         if self.path is not None:
             return self.path
-        return _LONDON_PATH if self.graph == "london" else self.largest("path")
+        return self.largest("path") if self.world is None else _WORLD_PATH
 
     @property
     def moves(self) -> int:
@@ -118,9 +127,9 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
     @property
     def edges(self) -> int:
         """Room for the description of a graph."""
-        if self.graph == "london":
-            return int(np.prod(as_arrays(london())[3].shape))
-        return self.largest("nodes") * self.largest("degree")
+        if self.world is None:
+            return self.largest("nodes") * self.largest("degree")
+        return int(np.prod(as_arrays(self.world.triples)[3].shape))
 
     @property
     def horizon(self) -> int:
@@ -163,9 +172,9 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
     def sample(self, key: PRNGKeyArray) -> Episode:
         lesson_key, graph_key, order_key, length_key, pair_key = jax.random.split(key, 5)
         nodes, degree, path = self.draw_lesson(lesson_key)
-        graph = walkable_graph(graph_key, self.graph, nodes, degree, self.largest("nodes"), self.largest("degree"))
+        graph = walkable_graph(graph_key, self.world, nodes, degree, self.largest("nodes"), self.largest("degree"))
         length = jax.random.randint(length_key, (), path[0], path[1] + 1)
-        if self.path is not None or self.graph == "london":
+        if self.path is not None or self.world is not None:
             length = jnp.asarray(self.longest)
         apart = _distances(graph.destination, graph.present, self.longest)
         start, goal = _draw_pair(pair_key, apart, length)
@@ -193,7 +202,7 @@ class ShortestPath(AbstractGraphTask, AbstractInteractive):
         query = jnp.argmax(episode.inputs[:, TRANSITION])  # the first step of the first phase after the description
         triples, there = labels[: self.edges], jnp.arange(self.edges) < query
         goal = labels[query, 2]
-        steps = _steps_to(goal, triples, there, self.largest("nodes") if self.graph == "random" else self.edges)
+        steps = _steps_to(goal, triples, there, self.largest("nodes") if self.world is None else self.edges)
         nothing, no = jnp.zeros((3,), triples.dtype), jnp.asarray(False)
         return Walk(triples, there, steps, goal, labels[query, 0], nothing, nothing, no, no)
 

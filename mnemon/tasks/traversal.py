@@ -1,7 +1,8 @@
 """Graph traversal (Graves et al. 2016)."""
 
 import math
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -24,22 +25,22 @@ from ._graphs import (
     shown_steps,
     unique_labels,
 )
-from ._worlds import as_arrays, london
+from ._worlds import LABELS, Triples, World, as_arrays, london
 
-_LONDON_PATH = 7
+_WORLD_PATH = 7  # as published for London
 
 
-def walkable_graph(key: PRNGKeyArray, world: str, nodes, degree, size: int, slots: int) -> Graph:
-    """A random graph, or London, with random labels: those of nodes differ, and those of the edges of a node."""
+def walkable_graph(key: PRNGKeyArray, world: World | None, nodes, degree, size: int, slots: int) -> Graph:
+    """A world, or a random graph, with random labels: those of nodes differ, and those of the edges of a node."""
     size_key, edge_key, node_key, pool_key, label_key = jax.random.split(key, 5)
-    if world == "london":
-        stations, lines, out, destination, edge = as_arrays(london())
+    if world is not None:
+        names, kinds, out, destination, edge = as_arrays(world.triples)
         return Graph(
-            jnp.asarray(len(stations)),
+            jnp.asarray(len(names)),
             jnp.asarray(out),
             jnp.asarray(destination),
-            unique_labels(node_key, len(stations)),
-            unique_labels(pool_key, len(lines))[edge],
+            unique_labels(node_key, len(names)),
+            unique_labels(pool_key, len(kinds))[edge],
         )
     count = jax.random.randint(size_key, (), nodes[0], nodes[1] + 1)
     out, destination = random_graph(edge_key, count, degree[0], degree[1], size, slots)
@@ -68,8 +69,9 @@ class Traversal(AbstractGraphTask):
 
     - `lesson`: which of the 14 lessons: sizes of graphs and lengths of walks.
     - `replay`: share of episodes from earlier lessons.
-    - `graph`: random, or london: the interchanges of the London Underground, never to be trained on.
-    - `path`: exact length of the walk; that of the lesson, or 7 in London, without it.
+    - `graph`: random; london: the interchanges of the London Underground, never to be trained on; or a CSV file of your
+      own, a triple `source,edge,destination` a line.
+    - `path`: exact length of the walk; without it that of the lesson, or 7 in a graph that is not random.
 
     **Notes.** The paper does not say what ends an answer, nor whether labels may be 0; here they are 1 to 999. London
     is derived from open data (25 stations, 102 triples), since the paper's graph is only in a figure. `sequences`,
@@ -97,28 +99,31 @@ class Traversal(AbstractGraphTask):
             ((10, 40), (2, 6), (1, 20)),
         )
     )
-    graph: Literal["random", "london"] = eqx.field(static=True, default="random")
+    worlds: ClassVar[Mapping[str, Callable[[], Triples]]] = {"london": london}
     path: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
         require(self.path is None or self.path >= 1, "path", self.path, "at least one edge", "path=7")
+        if self.world is not None:
+            self.world.require_labels(LABELS)
+            self.world.require_ways_on()
 
     @property
     def longest(self) -> int:
         """The longest walk."""
         if self.path is not None:
             return self.path
-        return _LONDON_PATH if self.graph == "london" else self.largest("path")
+        return self.largest("path") if self.world is None else _WORLD_PATH
 
     @property
     def horizon(self) -> int:
-        edges = len(london()) if self.graph == "london" else self.largest("nodes") * self.largest("degree")
+        edges = self.largest("nodes") * self.largest("degree") if self.world is None else len(self.world.triples)
         return edges + 2 * self.longest + 1
 
     @property
     def lengths(self) -> dict[int, float]:
         """The probability of each length of walk."""
-        if self.path is not None or self.graph == "london":
+        if self.path is not None or self.world is not None:
             return {self.longest: 1.0}
         earlier = self.replay if len(self.seen_lessons) > 1 else 0.0
         chances: dict[int, float] = {}
@@ -148,7 +153,7 @@ class Traversal(AbstractGraphTask):
         lesson_key, graph_key, order_key, length_key, start_key, walk_key = jax.random.split(key, 6)
         nodes, degree, path = self.draw_lesson(lesson_key)
         graph = walkable_graph(
-            graph_key, self.graph, nodes, degree, self.largest("nodes"), min(self.largest("degree"), 998)
+            graph_key, self.world, nodes, degree, self.largest("nodes"), min(self.largest("degree"), 998)
         )
         length = jax.random.randint(length_key, (), path[0], path[1] + 1)
         length = length if len(self.lengths) > 1 else jnp.asarray(self.longest)
