@@ -33,7 +33,8 @@ def uniform(key: PRNGKeyArray, shape: tuple[int, ...], bound: float) -> Array:
 
 def chrono_bias(key: PRNGKeyArray, size: int, horizon: int) -> Float[Array, " size"]:
     """Forget-gate biases log U[1, horizon - 1] (thesis eq. 2.28): time constants up to `horizon`."""
-    return jnp.log(jax.random.uniform(key, (size,), minval=1.0, maxval=float(max(horizon - 1, 1))))
+    require(horizon >= 2, "chrono", horizon, "a longest dependency of 2 or more", "chrono=120")
+    return jnp.log(jax.random.uniform(key, (size,), minval=1.0, maxval=float(horizon - 1)))
 
 
 def sparse_rows(

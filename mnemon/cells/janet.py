@@ -67,7 +67,6 @@ class JANET(AbstractCell[JANETState, Array]):
         - `key`: for the initial parameters.
         """
         require(hidden_size >= 1, "hidden_size", hidden_size, "at least one unit", "hidden_size=128")
-        require(chrono is None or chrono >= 2, "chrono", chrono, "a longest dependency of 2 or more", "chrono=120")
         require_dropout(recurrent_dropout)
         input_key, recurrent_key, chrono_key = jax.random.split(key, 3)
         self.input_weights = jnp.concatenate(

@@ -11,7 +11,7 @@ from .._errors import require
 from ..memory import choose, erase_and_add, gumbel_sigmoid, oneplus
 from ._contract import AbstractCell, Key, split_key
 from ._fixed import Fixed
-from ._init import glorot_normal, orthogonal, sparse_rows
+from ._init import chrono_bias, glorot_normal, orthogonal, sparse_rows
 
 _USAGE_EPSILON = 1e-5  # added to the variance of the read counts
 
@@ -107,6 +107,7 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         last_read_penalty: float = 100.0,
         write_gradient: bool = False,
         output: Literal["fusion", "hidden"] = "fusion",
+        chrono: int | None = None,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
@@ -125,6 +126,7 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         - `last_read_penalty`: taken off the logit of the slot read last (the authors' code: 0).
         - `write_gradient`: gradients reach the choice through the write too (the authors' code: True).
         - `output`: a layer that sees h and r, or h itself (the authors' code: hidden).
+        - `chrono`: longest dependency T_max for chrono initialisation; without it b_f begins at 1.
         - `key`: for the initial parameters.
         """
         require(memory_slots >= 2, "memory_slots", memory_slots, "two slots or more", "memory_slots=16")
@@ -136,14 +138,16 @@ class TARDIS(AbstractCell[TARDISState, Array]):
         for name, value in [("temperature", temperature), ("gate_temperature", gate_temperature)]:
             require(value is None or value > 0, name, value, "a positive number", f"{name}=0.3")
         require(last_read_penalty >= 0, "last_read_penalty", last_read_penalty, "0 or more", "100")
-        keys = jax.random.split(key, 10)
+        keys = jax.random.split(key, 11)
         gates, read_size = 4 * hidden_size + 2, address_size + word_size
         self.addresses = Fixed(sparse_rows(keys[0], memory_slots, address_size))
         self.input_weights = glorot_normal(keys[1], input_size, gates + addressing_size)
         rest = glorot_normal(keys[2], hidden_size, 2 + addressing_size)
         self.hidden_weights = jnp.concatenate([orthogonal(keys[3], hidden_size, blocks=4), rest], axis=1)
         self.read_weights = glorot_normal(keys[4], read_size, gates)
-        self.bias = jnp.zeros((gates + addressing_size,)).at[:hidden_size].set(1.0)  # forget gates start open
+        forget = jnp.ones((hidden_size,)) if chrono is None else chrono_bias(keys[10], hidden_size, chrono)
+        write = jnp.zeros((hidden_size,)) if chrono is None else -forget
+        self.bias = jnp.pad(jnp.concatenate([forget, write]), (0, gates + addressing_size - 2 * hidden_size))
         self.memory_weights = glorot_normal(keys[5], read_size, addressing_size)
         self.usage_weights = glorot_normal(keys[6], memory_slots, addressing_size)
         self.score_weights = glorot_normal(keys[7], addressing_size, 1)[:, 0]

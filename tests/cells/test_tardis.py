@@ -166,6 +166,16 @@ def test_addresses_are_sparse_and_all_different():
     assert len(np.unique(addresses, axis=0)) == 16
 
 
+def test_chrono_gates_keep_and_write_the_less_the_longer_they_remember():
+    bias = np.asarray(_cell(chrono=100).bias)
+    forget, write, rest = np.split(bias, [HIDDEN, 2 * HIDDEN])
+    np.testing.assert_array_equal(write, -forget)
+    np.testing.assert_array_equal(rest, 0.0)
+    assert np.all((np.exp(forget) >= 1) & (np.exp(forget) <= 99))
+    assert len(np.unique(forget)) == HIDDEN
+    np.testing.assert_array_equal(_cell().bias, [1.0] * HIDDEN + [0.0] * (len(bias) - HIDDEN))
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -177,6 +187,7 @@ def test_addresses_are_sparse_and_all_different():
         ("temperature", 0.0),
         ("gate_temperature", -0.3),
         ("last_read_penalty", -1.0),
+        ("chrono", 1),
     ],
 )
 def test_bad_options_are_refused(option, value):
