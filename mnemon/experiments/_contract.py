@@ -19,6 +19,8 @@ from ..training.runs import RunConfig, open_run, train_run, with_cell_options
 _CURVE_POINTS = 150
 # How long the updates of a run are timed to know their rate.
 _SECONDS_TO_TIME = 4.0
+# Enough that a run is not over before: its time would be that of compiling.
+_UPDATES_TO_TIME = 100_000
 # Options of a run that change what it learns and how long it is, but not how long an update takes.
 _NO_MATTER_TO_SPEED: dict[str, Any] = {
     "steps": 1,
@@ -159,7 +161,8 @@ class Training:
 
     def time_updates(self, folder: Path) -> tuple[float, float]:
         """Seconds to compile, and of an update; without validation, scores and whatever else comes after training."""
-        steps = max(self.config.steps, 1)  # of a network that stays untrained too: another may be as fast
+        # Also of a network that is trained for less, or not at all: one that is trained for longer may be as fast.
+        steps = max(self.config.steps, _UPDATES_TO_TIME)
         config = dataclasses.replace(self.config, steps=steps, patience=None, validation_episodes=None)
         return time_training(lambda watch: train_run(config, folder, report=lambda message: None, on_progress=watch))
 
