@@ -1,6 +1,7 @@
 """The command line: what it prints, what it writes, what it refuses."""
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -40,6 +41,20 @@ def test_cells_and_tasks_are_listed(capsys):
     assert lstm["time-varying per parameter"] == 140 / lstm["parameters"]
     main(["cells"])
     assert "nru" in capsys.readouterr().out
+
+
+def test_episodes_of_a_task_are_shown(capsys):
+    (shown,) = _json(capsys, "tasks", "copying", "--delay", "3", "--length", "2", "--episodes", "2", "--seed", "1")
+    first, second = shown["episodes"]
+    assert first != second
+    assert first.startswith("in ")
+    assert shown["chance"]["loss"] == pytest.approx(2 * math.log(8) / (3 + 2 * 2))
+    main(["tasks", "copying", "--delay", "3", "--length", "2", "--episodes", "2", "--seed", "1"])
+    printed = capsys.readouterr().out
+    assert first in printed
+    assert "without a memory" in printed
+    assert "copying" in _refusal(capsys, "tasks", "coping")
+    assert "--episodes 3" in _refusal(capsys, "tasks", "copying", "--episodes", "0")
 
 
 def test_train_evaluate_and_report(capsys, tmp_path: Path):
