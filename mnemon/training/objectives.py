@@ -98,7 +98,9 @@ class Interactive(AbstractObjective):
     """The task's loss where the network's answers come back as inputs.
 
     In training the teacher's answers come back as often as the task says (always: teacher forcing; mostly: DAgger); in
-    evaluation they are the network's own. `truncate` is that of [`Supervised`][].
+    evaluation they are the network's own. What comes back is discrete, so no gradient goes through it: the network
+    first lives through the episode, which needs no backward pass, and then learns from it as from any other.
+    `truncate` is that of [`Supervised`][].
     """
 
     truncate: int | None = eqx.field(static=True, default=None)
@@ -111,24 +113,38 @@ class Interactive(AbstractObjective):
     ) -> tuple[Float[Array, ""], Outcome]:
         if not isinstance(task, AbstractInteractive):
             raise TypeError(f"{type(task).__name__} does not take the network's answers as inputs")
-        if key is not None and task.teaching == 1.0:
-            return Supervised(self.truncate)(model, task, episodes, carry, key=key)
-        worlds = jax.vmap(task.begin)(episodes)
-        batch = episodes.inputs.shape[0]
-        inner = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), model.cell.init_state())
-        cell = FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds), input_size=task.input_size)
-        result = unroll(
-            cell,
-            episodes.inputs,
-            state=FedBackState(inner, worlds),
-            lengths=episodes.length,
-            observe=lambda state: state.world,
-            truncate=self.truncate,
-            key=key,
-            precision=model.precision,
-        )
-        loss, metrics = task.score(result.outputs, jax.vmap(task.lived)(episodes, result.observed))
-        return loss, Outcome(metrics, None, result.statistics)
+        learn = Supervised(self.truncate)
+        if key is None:
+            lived, outputs = _live(model, task, episodes, key)
+            loss, metrics = task.score(outputs, lived)
+            return loss, Outcome(metrics, None, None)
+        if task.teaching == 1.0:
+            return learn(model, task, episodes, carry, key=key)
+        parameters, rest = eqx.partition(model, eqx.is_array)
+        lived, _ = _live(eqx.combine(jax.lax.stop_gradient(parameters), rest), task, episodes, key)
+        return learn(model, task, lived, carry, key=key)
+
+
+def _live(
+    model: Model, task: AbstractInteractive, episodes: Episode, key: PRNGKeyArray | None
+) -> tuple[Episode, Float[Array, "batch time outputs"]]:
+    """The episodes as they go when answers come back, with what the network saw as their inputs, and its outputs."""
+    worlds = jax.vmap(task.begin)(episodes)
+    batch = episodes.inputs.shape[0]
+    inner = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), model.cell.init_state())
+    result = unroll(
+        FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds), input_size=task.input_size),
+        episodes.inputs,
+        state=FedBackState(inner, worlds),
+        lengths=episodes.length,
+        observe=lambda state: state.world,
+        key=key,
+        precision=model.precision,
+    )
+    lived = jax.vmap(task.lived)(episodes, result.observed)
+    # Each step saw the world as the step before had left it.
+    seen = jax.tree.map(lambda first, after: jnp.insert(after[:, :-1], 0, first, axis=1), worlds, result.observed)
+    return lived._replace(inputs=jax.vmap(jax.vmap(task.feed))(seen, episodes.inputs)), result.outputs
 
 
 def default_objective(task: AbstractTask, truncate: int | None = None) -> AbstractObjective:

@@ -1,6 +1,7 @@
 """Graphs: what is described, walked and wanted, against slow search on the same episode."""
 
 from collections import deque
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mnemon import evaluate, fit, make_model
+from mnemon import Plan, evaluate, fit, make_model
 from mnemon._errors import BadValue
 from mnemon.feedback import FedBack, FedBackState
 from mnemon.tasks import Inference, ShortestPath, Traversal
 from mnemon.tasks._graphs import ANSWER, PLANNING_STEPS, TRANSITION, decode
 from mnemon.tasks._worlds import as_arrays, family, london
 from mnemon.tasks.inference import EDGES, _relations
-from mnemon.training import Diverged, Supervised, graph_lessons, train_curriculum
+from mnemon.training import Diverged, Interactive, Supervised, graph_lessons, train_curriculum
 from mnemon.training.curriculum import Lessons
 from mnemon.unroll import unroll
 
@@ -202,6 +203,44 @@ def test_a_network_that_errs_is_led_from_where_it_stands():
         assert bool(metrics["minimal"][n]) == minimal
         erred += not minimal
     assert 0 < erred < 30
+
+
+@pytest.mark.parametrize("cell", ["gru", "tardis"])  # tardis: draws of its own in training
+def test_learning_from_a_walk_is_learning_while_walking(cell: str):
+    """The gradient through the loop in which answers come back is that of the episode which came of it."""
+    task = ShortestPath(lesson=2, planner=0.5)
+    sizes: dict[str, Any] = {"memory_slots": 3, "word_size": 4} if cell == "tardis" else {}
+    model = make_model(task, cell, hidden_size=5, key=jax.random.key(3), **sizes)
+    key, episodes = jax.random.key(4), task.batch(jax.random.key(1), 0, 6)
+    parameters, rest = eqx.partition(model, eqx.is_inexact_array)
+
+    def while_walking(parameters):
+        model = eqx.combine(parameters, rest)
+        worlds = jax.vmap(task.begin)(episodes)
+        state = FedBackState(model.cell.init_state(), jax.tree.map(lambda leaf: leaf[0], worlds))
+        state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (6, *leaf.shape)), state)._replace(world=worlds)
+        cell = FedBack(model, task, jax.tree.map(lambda leaf: leaf[0], worlds))
+        result = unroll(
+            cell,
+            episodes.inputs,
+            state=state,
+            lengths=episodes.length,
+            observe=lambda state: state.world,
+            key=key,
+            plan=Plan(defer=False),
+        )
+        return task.score(result.outputs, jax.vmap(task.lived)(episodes, result.observed))
+
+    def afterwards(parameters):
+        loss, outcome = Interactive()(eqx.combine(parameters, rest), task, episodes, None, key=key)
+        return loss, outcome.metrics
+
+    (loss, metrics), gradient = eqx.filter_jit(jax.value_and_grad(while_walking, has_aux=True))(parameters)
+    (same_loss, same_metrics), same = eqx.filter_jit(jax.value_and_grad(afterwards, has_aux=True))(parameters)
+    np.testing.assert_allclose(same_loss, loss, rtol=1e-5)
+    assert 0 < metrics["moves"] < 1
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), same_metrics, metrics)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5), same, gradient)
 
 
 def test_random_moves_are_as_lucky_as_chance_says():
