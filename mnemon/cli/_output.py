@@ -32,17 +32,18 @@ _MOST_LINES = 1.5
 
 def _columns(rows: list[dict[str, Any]], texts: list[dict[str, str]], title: str) -> Table:
     table = Table(title=title, title_justify="left", header_style="bold")
-    for number, column in enumerate(texts[0]):
+    filled = [column for column in texts[0] if any(row[column] for row in texts)]
+    for number, column in enumerate(filled):
         numeric = all(isinstance(row[column], int | float) for row in rows)
         # The first column is what one types in a command: never cut.
         table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=number == 0)
     for row in texts:
-        table.add_row(*row.values())
+        table.add_row(*(row[column] for column in filled))
     return table
 
 
 def _records(texts: list[dict[str, str]], title: str) -> Table:
-    """Row after row, a line or more for each field; the first names the row."""
+    """Row after row, a line or more for each field that says something; the first names the row."""
     table = Table(title=title, title_justify="left", box=None, show_header=False)
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
@@ -50,7 +51,8 @@ def _records(texts: list[dict[str, str]], title: str) -> Table:
         (_, name), *fields = row.items()
         table.add_row("", f"[bold]{name}[/bold]")
         for field, text in fields:
-            table.add_row(field, escape(text))
+            if text:
+                table.add_row(field, escape(text))
     return table
 
 

@@ -9,15 +9,25 @@ from typing import Annotated, Any
 import tyro
 
 from .._errors import require, unknown
-from ._output import ERR, Listing, print_table, say
+from ._output import ERR, print_table, say
+
+
+@dataclasses.dataclass(kw_only=True)
+class _Experiments:
+    ids: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Of which experiments; of all without it."""
+    results: Path = Path("results")
+    """Where the results of experiments are."""
+    json: bool = False
+    """Print JSON."""
 
 
 def experiments(arguments: list[str]) -> None:
     """The tables and figures of the literature, with their presets and the state of the results here."""
-    options = tyro.cli(Listing, prog="mnemon experiments", description=experiments.__doc__, args=arguments)
+    options = tyro.cli(_Experiments, prog="mnemon experiments", description=experiments.__doc__, args=arguments)
     from ..report.listings import experiment_rows
 
-    print_table(experiment_rows(Path("results")), options.json, "Experiments")
+    print_table(experiment_rows(options.results, options.ids), options.json, "Experiments")
 
 
 @dataclasses.dataclass(kw_only=True)

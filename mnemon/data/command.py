@@ -35,7 +35,8 @@ def data(arguments: list[str], print_table: Callable[[Rows, bool, str], None]) -
     if options.action == "get" and not options.names:
         raise MnemonError(f"name the data sets to get, e.g. `mnemon data get mnist`; known: {', '.join(DATASETS)}")
     rows = [row for name in names for row in _ACTIONS[options.action](name, options.data)]
-    print_table(rows, options.json, f"Data in {data_folder(options.data)}")
+    shown = rows if options.json else [_in_short(row) for row in rows]
+    print_table(shown, options.json, f"Data in {data_folder(options.data)}")
     damaged = [row["file"] for row in rows if row.get("state") == "damaged"]
     if damaged:
         raise MnemonError(f"damaged, cut off, or other files: {', '.join(damaged)}")
@@ -54,6 +55,11 @@ def _list(name: str, folder: Path | None) -> Rows:
             "how": about.how,
         }
     ]
+
+
+def _in_short(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without the checksums of a file that is right, or not there."""
+    return row if row.get("state") not in ("right", "missing") else {**row, "expected": "", "found": ""}
 
 
 def _get(name: str, folder: Path | None) -> Rows:

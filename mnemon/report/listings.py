@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import jax
 
 from ..cells import CELLS, count_parameters, make_cell, time_varying
 from ..data import available
-from ..experiments import EXPERIMENTS, Preset
+from ..experiments import EXPERIMENTS, Preset, get_experiment
 from ..experiments._estimate import Cost, Costs, as_time
 from ..lens.trace import named_arrays
 from ..model import Model
@@ -68,10 +69,10 @@ def task_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def experiment_rows(results: Path) -> list[dict[str, Any]]:
-    """A row for each experiment."""
+def experiment_rows(results: Path, ids: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """A row for each experiment, or for those named."""
     rows, costs = [], Costs(results)
-    for experiment in EXPERIMENTS.values():
+    for experiment in map(get_experiment, ids or EXPERIMENTS):
         stored = {name: _stored(results / experiment.id / f"{name}.json") for name in experiment.presets}
         presets = experiment.presets.items()
         rows.append(

@@ -228,7 +228,13 @@ def test_command(capsys, tmp_path, one_file):
     (tmp_path / "toy" / "toy.bin").write_bytes(b"other")
     with pytest.raises(SystemExit, match="2"):
         cli.main(["data", "check", "toy", "--data", str(tmp_path), "--json"])
-    assert json.loads(capsys.readouterr().out)[0]["state"] == "damaged"
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["state"] == "damaged"
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["data", "check", "toy", "mnist", "--data", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert row["found"][:8] in shown  # checksums where one has to look, folded in their column
+    assert DATASETS["mnist"].files[0].forms[0].sha256[:8] not in shown
     for wrong, words in ((["data", "gte"], "did you mean 'get'"), (["data", "get", "mnits"], "did you mean 'mnist'")):
         with pytest.raises(SystemExit):
             cli.main(wrong)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mnemon._errors import BadValue, MnemonError
-from mnemon.experiments import Training, _contract, _lifelong, estimate, get_experiment
+from mnemon.experiments import EXPERIMENTS, Training, _contract, _lifelong, estimate, get_experiment
 from mnemon.experiments._contract import Estimated
 from mnemon.experiments._estimate import Costs, as_time
 from mnemon.experiments._lifelong import Lifelong
@@ -38,7 +38,8 @@ def test_an_estimate_does_each_smoke_once_and_is_listed(tmp_path):
     assert all(cost["commit"] and cost["machine"] for cost in after.values())
     cost = Costs(tmp_path).of("lr-window", "smoke")
     assert cost == (sum(about["seconds"] for about in after.values()), 2, 2)
-    listed = next(row for row in experiment_rows(tmp_path) if row["id"] == "lr-window")
+    (listed,) = experiment_rows(tmp_path, ["lr-window"])
+    assert [row["id"] for row in experiment_rows(tmp_path)] == list(EXPERIMENTS)
     assert f"smoke: 2 x 1 runs, about {as_time(cost.seconds)} for all" in listed["presets"]
     assert "laptop: 36 x 3 runs, cost not measured" in listed["presets"]
     with pytest.raises(MnemonError, match="holds no results"):  # an estimate is none
