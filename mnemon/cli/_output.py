@@ -4,9 +4,10 @@ import dataclasses
 import json
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 OUT, ERR = Console(), Console(stderr=True)
 
@@ -23,15 +24,16 @@ def print_table(rows: list[dict[str, Any]], as_json: bool, title: str) -> None:
         return
     texts = [{name: _cell_text(value) for name, value in row.items()} for row in rows]
     lines = sum(len(text) for row in texts for text in row.values()) / (len(texts) * OUT.width)
-    OUT.print(_records(texts, title) if lines > _MOST_LINES else _columns(rows, texts, title))
+    OUT.print(title, style="italic", highlight=False, markup=False)  # a table would fold it to its own width
+    OUT.print(_records(texts) if lines > _MOST_LINES else _columns(rows, texts))
 
 
 # Rows that would fill more lines of the window than this would be folded into columns of a few letters.
 _MOST_LINES = 1.5
 
 
-def _columns(rows: list[dict[str, Any]], texts: list[dict[str, str]], title: str) -> Table:
-    table = Table(title=title, title_justify="left", header_style="bold")
+def _columns(rows: list[dict[str, Any]], texts: list[dict[str, str]]) -> Table:
+    table = Table(header_style="bold")
     filled = [column for column in texts[0] if any(row[column] for row in texts)]
     for number, column in enumerate(filled):
         numeric = all(isinstance(row[column], int | float) for row in rows)
@@ -42,18 +44,19 @@ def _columns(rows: list[dict[str, Any]], texts: list[dict[str, str]], title: str
     return table
 
 
-def _records(texts: list[dict[str, str]], title: str) -> Table:
+def _records(texts: list[dict[str, str]]) -> Group:
     """Row after row, a line or more for each field that says something; the first names the row."""
-    table = Table(title=title, title_justify="left", box=None, show_header=False)
-    table.add_column(no_wrap=True, style="dim")
-    table.add_column(overflow="fold")
+    parts: list[RenderableType] = []
     for row in texts:
         (_, name), *fields = row.items()
-        table.add_row("", f"[bold]{name}[/bold]")
+        table = Table(box=None, show_header=False, padding=(0, 1, 0, 2))
+        table.add_column(no_wrap=True, style="dim", min_width=max(len(field) for field, _ in fields))
+        table.add_column(overflow="fold")
         for field, text in fields:
             if text:
                 table.add_row(field, escape(text))
-    return table
+        parts += [Text(name, "bold"), table]
+    return Group(*parts)
 
 
 def _cell_text(value: Any) -> str:
