@@ -5,11 +5,12 @@ import ctypes
 import functools
 import os
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PyTree
+from jaxtyping import PyTree
 
 from ._errors import require
 
@@ -58,12 +59,12 @@ def on_every_core(tree: PyTree) -> PyTree:
 def from_cores(tree: PyTree) -> PyTree:
     """The arrays of a tree where JAX puts new ones; a loop that shares a batch leaves them on every core."""
 
-    def bring(array: Array) -> Array:
-        if not isinstance(array, jax.Array) or len(array.sharding.device_set) == 1:
-            return array
-        if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
-            return jax.random.wrap_key_data(bring(jax.random.key_data(array)), impl=jax.random.key_impl(array))
-        return jnp.asarray(np.asarray(array))
+    def bring(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array) or len(leaf.sharding.device_set) == 1:
+            return leaf
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(bring(jax.random.key_data(leaf)), impl=jax.random.key_impl(leaf))
+        return jnp.asarray(np.asarray(leaf))
 
     return jax.tree.map(bring, tree)
 

@@ -12,6 +12,7 @@ from ._registry import cell_entry as cell_entry
 from ._registry import cell_options as cell_options
 from ._registry import count_parameters as count_parameters
 from ._registry import fit_size as fit_size
+from ._registry import is_cell as is_cell
 from ._registry import make_cell as make_cell
 from ._registry import time_varying as time_varying
 from .associative import AssociativeMemory as AssociativeMemory

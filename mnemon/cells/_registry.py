@@ -1,6 +1,7 @@
 """Every cell by name. A new cell is one file and one entry here."""
 
 import dataclasses
+import functools
 import inspect
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
-from .._errors import require, unknown
+from .._elsewhere import is_elsewhere, load_class
+from .._errors import BadValue, require, unknown
 from ._contract import AbstractCell
 from ._fixed import trained
 from ._rotations import POWERS_OF_TWO
@@ -219,13 +221,32 @@ CELLS: dict[str, CellEntry] = {
 }
 
 
+def is_cell(name: str) -> bool:
+    """Whether a name is that of a registered cell, or says where another one is."""
+    return name in CELLS or is_elsewhere(name)
+
+
+@functools.cache
+def _own_entry(name: str) -> CellEntry:
+    """The entry of a cell that is not registered: like all names it can do without options, if it has but one size."""
+    cell = load_class(name, AbstractCell)
+    parameters = inspect.signature(cell).parameters
+    wanted = "a class with __init__(self, input_size, hidden_size, ..., *, key)"
+    require({"input_size", "key"} <= parameters.keys(), "cell", name, wanted, "mnemon.cells:GRU")
+    size = parameters.get("hidden_size")
+    options = {"hidden_size": 64} if size is not None and size.default is size.empty else {}
+    return CellEntry(name, cell, "of your own", "", options)
+
+
 def cell_entry(name: str) -> CellEntry:
-    """The entry of a name.
+    """The entry of a name; of a cell that is not registered, its class with the defaults of its constructor.
 
     >>> cell_entry("janett")
     Traceback (most recent call last):
     mnemon._errors.UnknownName: unknown cell 'janett': did you mean 'janet' or 'ntm' or 'nutm'?
     """
+    if is_elsewhere(name):
+        return _own_entry(name)
     if name not in CELLS:
         raise unknown("cell", name, CELLS)
     return CELLS[name]
@@ -248,7 +269,7 @@ def make_cell(
 
     **Arguments:**
 
-    - `name`: a registered name, see `mnemon cells`.
+    - `name`: a registered name, see `mnemon cells`, or where a cell of your own is: `my_cell.py:MyCell`.
     - `input_size`: size of its input.
     - `key`: for its initial parameters.
     - `horizon`: longest dependency of the task, for the names that stand for chrono initialisation.
@@ -266,7 +287,11 @@ def make_cell(
     filled = dict(entry.options)
     if entry.horizon_option is not None and horizon is not None:
         filled[entry.horizon_option] = horizon
-    return entry.cell(input_size, **{**filled, **options}, key=key)
+    filled.update(options)
+    for option, parameter in known.items():
+        if option not in filled and parameter.default is parameter.empty:
+            raise BadValue(f"{name} wants a value for {option}, e.g. {option}=32")
+    return entry.cell(input_size, **filled, key=key)
 
 
 def count_parameters(tree: PyTree) -> int:

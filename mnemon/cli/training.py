@@ -86,6 +86,7 @@ def train(arguments: list[str]) -> None:
     if len(arguments) < 2 or arguments[0].startswith("-") or arguments[1].startswith("-"):
         OUT.print("usage: mnemon train TASK CELL [options]     (options: mnemon train TASK CELL --help)\n")
         OUT.print(f"tasks: {', '.join(TASKS)}\ncells: {', '.join(CELLS)}")
+        OUT.print("of your own: FILE.py:CLASS or MODULE:CLASS, as my_cell.py:MyCell")
         sys.exit(0 if "--help" in arguments or "-h" in arguments else 2)
     task_name, cell_name, rest = arguments[0], arguments[1], arguments[2:]
     task_parameters, entry = task_options(task_name), cell_entry(cell_name)

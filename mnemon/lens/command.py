@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from .._errors import unknown
-from ..cells import CELLS, AbstractCell, make_cell
+from ..cells import CELLS, AbstractCell, is_cell, make_cell
 from .jacobian import Flow, jacobian_flow
 from .paths import KINDS, shortest_path, simulated_paths, trace_sources
 from .programs import critical_product, many_programs_chance, one_program_chance, sampled_chances
@@ -85,7 +85,7 @@ def jacobian(arguments: list[str], show: Show, console: Console) -> None:
 
 
 def _cell_and_inputs(name: str, steps: int, seed: int, report: Callable[[str], None]) -> tuple[AbstractCell, jax.Array]:
-    if name in CELLS:
+    if is_cell(name):
         cell_key, input_key = jax.random.split(jax.random.key(seed))
         cell = make_cell(name, _INPUTS, horizon=steps, key=cell_key)
         return cell, jax.random.normal(input_key, (steps, _INPUTS))

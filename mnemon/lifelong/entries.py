@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._errors import unknown
-from ..cells import CELLS
+from ..cells import CELLS, is_cell
 from ..training.objectives import AbstractObjective
 from .ewc import EWC
 from .gem import GEM, AverageGEM
@@ -46,7 +46,7 @@ def entry(name: str) -> Entry:
     """
     if name in ENTRIES:
         return ENTRIES[name]
-    if name not in CELLS:
+    if not is_cell(name):
         raise unknown("entry", name, [*ENTRIES, *CELLS])
     return Entry(name)
 

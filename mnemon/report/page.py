@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import polars as pl
 import vl_convert
 
+from .._elsewhere import plain_name
 from .._files import write_atomically
 from ..cells import count_parameters
 from ..lens import Trace, differentiable_parts, has_wormholes, jacobian_flow, trace, trace_sources
@@ -213,11 +214,12 @@ def _curve(run: Run, label: str) -> pl.DataFrame:
 
 def _label(run: Run, runs: Sequence[Run]) -> str:
     twins = [other for other in runs if other.config.cell == run.config.cell]
-    return run.config.cell if len(twins) == 1 else f"{run.config.cell} ({run.folder.name})"
+    name = plain_name(run.config.cell)
+    return name if len(twins) == 1 else f"{name} ({run.folder.name})"
 
 
 def _title(task: str, options: dict[str, Any]) -> str:
-    return " ".join([task, *(f"{name} {value}" for name, value in options.items())])
+    return " ".join([plain_name(task), *(f"{name} {value}" for name, value in options.items())])
 
 
 def _distinct(items) -> list:

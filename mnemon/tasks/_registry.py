@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+from .._elsewhere import is_elsewhere, load_class
 from .._errors import unknown
 from ._contract import AbstractTask
 from .associative_recall import AssociativeRecall
@@ -47,7 +48,9 @@ TASKS: dict[str, type[AbstractTask]] = {
 
 
 def task_class(name: str) -> type[AbstractTask]:
-    """The class of a registered task."""
+    """The class of a registered task, or of one that a name says where it is: `my_task.py:MyTask`."""
+    if is_elsewhere(name):
+        return load_class(name, AbstractTask)
     if name not in TASKS:
         raise unknown("task", name, TASKS)
     return TASKS[name]

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import optax
 from safetensors.numpy import save_file
 
+from .._elsewhere import plain_name
 from .._errors import BadValue, MnemonError, require, unknown
 from .._files import write_atomically
 from .._mixed import checked_precision
@@ -363,4 +364,4 @@ def export_weights(model: Model, path: Path) -> None:
 def default_folder(config: RunConfig) -> Path:
     """A new folder under `runs/`, named by task, cell, seed and time."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    return Path("runs") / f"{config.task}-{config.cell}-seed{config.seed}-{stamp}"
+    return Path("runs") / f"{plain_name(config.task)}-{plain_name(config.cell)}-seed{config.seed}-{stamp}"
