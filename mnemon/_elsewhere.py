@@ -50,6 +50,11 @@ def load_class(name: str, kind: type) -> type:
     return getattr(module, attribute)
 
 
+def source_of(name: str, kind: type) -> str:
+    """The text of the file that a class is in."""
+    return inspect.getsource(sys.modules[load_class(name, kind).__module__])
+
+
 @functools.cache
 def _load_file(path: Path) -> ModuleType:
     """A file as a module, once, so that its classes are the same each time they are asked for."""
@@ -59,6 +64,7 @@ def _load_file(path: Path) -> ModuleType:
         )
     loader = SourceFileLoader(str(path), str(path))
     module = ModuleType(loader.name)
+    module.__file__ = loader.path
     sys.modules[loader.name] = module  # where dataclasses and type hints look for it
     try:
         loader.exec_module(module)

@@ -46,6 +46,10 @@ class _Reproduction:
     """processes of this machine, ray (a cluster that is started here), or ray://ADDRESS."""
     missing: bool = False
     """Leave out runs that the results have already, made elsewhere with the same settings."""
+    beside: tuple[str, ...] = ()
+    """Cells to put among those of the experiment, of mnemon or your own as my_cell.py:MyCell; these alone are run."""
+    like: str = "lstm"
+    """The network that they are trained like, with as many parameters."""
     estimate: bool = False
     """Only say how long it would take here, from a few seconds of each network."""
     runs: Path = Path("runs")
@@ -69,10 +73,11 @@ def reproduce(arguments: list[str]) -> None:
         "report": say,
     }
     if options.estimate:
+        require(not options.beside, "beside", options.beside, "no --estimate with it", "--estimate alone")
         kind, path = "costs", estimate(options.id, options.preset, **common)
     else:
         how = {"jobs": options.jobs, "on": options.on, "missing": options.missing, "runs": options.runs}
-        path = run(options.id, options.preset, **how, **common)
+        path = run(options.id, options.preset, beside=options.beside, like=options.like, **how, **common)
         kind = "results"
     print(json.dumps({kind: str(path)}) if options.json else path)
 

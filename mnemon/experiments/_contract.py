@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from .._elsewhere import is_elsewhere, source_of
+from ..cells import AbstractCell
 from ..model import Model
 from ..tasks import make_task
 from ..training import Diverged, evaluate
@@ -213,11 +215,21 @@ class Arm:
     home: str | None = None
     # At most so many seeds, where the arm is too costly for all those of the preset.
     seeds: int | None = None
+    # The cell, where a user has put it beside those of the experiment.
+    beside: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name within its panel."""
+        return self.name.removeprefix(f"{self.group}-") if self.group else self.name
 
     @property
     def settings(self) -> str:
         """A short name of all that the job is to do: runs with other settings are other runs."""
-        return short_name(settings_of(self.job))
+        settings = settings_of(self.job)
+        if self.beside is not None and is_elsewhere(self.beside):  # a cell that is being worked on
+            settings = [settings, source_of(self.beside, AbstractCell)]
+        return short_name(settings)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -45,7 +45,7 @@ def write_report(name: str, results: Path) -> list[Path]:
 def _cost(experiment: Experiment, content: dict[str, Any]) -> str:
     """How many of the preset's runs there are, and what one of them costs."""
     wanted = len(chosen_runs(experiment, content["preset"], None, ()))
-    runs = [result for arm in content["arms"].values() for result in arm["seeds"].values()]
+    runs = [result for arm in content["arms"].values() if "beside" not in arm for result in arm["seeds"].values()]
     seconds = [result["seconds"] for result in runs if "seconds" in result]
     took = f"; a run took {as_time(min(seconds))} to {as_time(max(seconds))}" if seconds else ""
     return f"Runs: {len(runs)} of {wanted}{took}."

@@ -45,7 +45,12 @@ def write_results(experiment: Experiment, preset: str, runs: Path, results: Path
             config = arm.job.config
             about["parameters"] = count_parameters(eqx.filter_eval_shape(config.make_model))
             about["baseline"] = config.make_task().chance["loss"]
+        if arm.beside is not None:
+            about["beside"] = arm.beside
         arms[arm.name] = about
+    if path.exists():  # cells that an earlier command has put beside those of the experiment
+        stored = json.loads(path.read_text())["arms"]
+        arms |= {name: about for name, about in stored.items() if "beside" in about and name not in arms}
     content = {
         "id": experiment.id,
         "source": experiment.source,

@@ -18,6 +18,7 @@ from .._errors import BadValue, MnemonError, require
 from .._files import write_atomically
 from .._provenance import commit, provenance
 from ..training import Interrupted
+from ._beside import with_cells
 from ._contract import Arm, Experiment, Job, Preset
 from ._registry import EXPERIMENTS, get_experiment
 from ._results import stored_seeds, write_results
@@ -52,6 +53,8 @@ def reproduce(
     only: Sequence[str] = (),
     on: str = "processes",
     missing: bool = False,
+    beside: Sequence[str] = (),
+    like: str = "lstm",
     runs: Path = Path("runs"),
     results: Path = Path("results"),
     report: Callable[[str], None] = print,
@@ -62,9 +65,17 @@ def reproduce(
     with the same settings, count as done. `on` is `processes` of this machine, `ray` for a cluster that is started
     here (or that of `RAY_ADDRESS`), or `ray://address`; the nodes of a cluster must see the folder of the runs under
     the same path.
+
+    `beside` are cells, of mnemon or of your own, that are put among those of the experiment, each trained as the
+    network `like` is, with as many parameters; then these alone are run, unless `only` says otherwise.
     """
+    experiment = get_experiment(name)
+    if beside:
+        get_preset(experiment, preset)
+        experiment, added = with_cells(experiment, preset, beside, like)
+        only = only or added
     return run_experiment(
-        get_experiment(name),
+        experiment,
         preset,
         seeds=seeds,
         jobs=jobs,
