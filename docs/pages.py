@@ -27,6 +27,7 @@ PACKAGES = {
     "mnemon.training": "Training",
     "mnemon.lifelong": "Lifelong learning",
     "mnemon.lens": "The lens",
+    "mnemon.conformance": "Checks of cells",
 }
 # Where a link of a file of the repository leads to on the site.
 _MOVED = (

@@ -9,6 +9,7 @@ from rich.table import Table
 from .._cores import use_cores
 from .._errors import MnemonError, unknown
 from ._output import OUT, say
+from .check import check
 from .experiments import demo, experiments, report, reproduce
 from .listings import cells, tasks
 from .tools import bench, data, lens, lifelong
@@ -17,6 +18,7 @@ from .training import evaluate, sample, train
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "cells": cells,
     "tasks": tasks,
+    "check": check,
     "train": train,
     "evaluate": evaluate,
     "sample": sample,
