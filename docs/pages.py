@@ -153,9 +153,12 @@ def _module_page(folder: str, module: str, about: list[str]) -> tuple[str, str]:
 def _documented(package: str) -> Iterator[tuple[str, str]]:
     """Public names that have no page of their own: the path to import them from, and that of their definition."""
     own_pages = {entry.cell.__module__ for entry in CELLS.values()} | {task.__module__ for task in TASKS.values()}
-    for name, value in vars(import_module(package)).items():
+    home = import_module(package)
+    for name, value in vars(home).items():
         module = getattr(value, "__module__", None)
         if name.startswith("_") or module is None or module in own_pages:
+            continue
+        if not hasattr(home, "__path__") and module != package:  # what a module imports is not its own
             continue
         if package == "mnemon" or name not in vars(import_module("mnemon")):
             yield f"{package}.{name}", f"{module}.{name}"
