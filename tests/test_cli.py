@@ -218,3 +218,7 @@ def test_rows_that_do_not_fit_are_printed_field_by_field(capsys, monkeypatch):
     assert lines[:2] == ["Things", "first"]
     assert lines[2].startswith("says    [a] long long")
     assert lines[-3:] == ["second", "says    short", "number  1,234"]
+    _output.print_table([{f"heading{n}": n for n in range(5)}], False, "Five fit")
+    assert "heading4" in capsys.readouterr().out.splitlines()[2]
+    _output.print_table([{f"heading{n}": n for n in range(6)}], False, "Six do not")
+    assert capsys.readouterr().out.splitlines()[2].split() == ["heading1", "1"]

@@ -23,13 +23,25 @@ def print_table(rows: list[dict[str, Any]], as_json: bool, title: str) -> None:
         print(json.dumps(rows))
         return
     texts = [{name: _cell_text(value) for name, value in row.items()} for row in rows]
-    lines = sum(len(text) for row in texts for text in row.values()) / (len(texts) * OUT.width)
     OUT.print(title, style="italic", highlight=False, markup=False)  # a table would fold it to its own width
-    OUT.print(_records(texts) if lines > _MOST_LINES else _columns(rows, texts))
+    OUT.print(_columns(rows, texts) if _fits(rows, texts) else _records(texts))
 
 
 # Rows that would fill more lines of the window than this would be folded into columns of a few letters.
 _MOST_LINES = 1.5
+_FRAME = 3  # what separates two columns
+
+
+def _fits(rows: list[dict[str, Any]], texts: list[dict[str, str]]) -> bool:
+    """Whether rows can stand in columns without words of headings or numbers being folded."""
+    lines = sum(len(text) for row in texts for text in row.values()) / (len(texts) * OUT.width)
+    words = sum(max(map(len, column.split())) + _FRAME for column in texts[0])
+    numbers = sum(
+        max(len(text[column]) for text in texts) + _FRAME
+        for column in texts[0]
+        if all(isinstance(row[column], int | float) for row in rows)
+    )
+    return lines <= _MOST_LINES and max(words, numbers) <= OUT.width
 
 
 def _columns(rows: list[dict[str, Any]], texts: list[dict[str, str]]) -> Table:
@@ -47,10 +59,11 @@ def _columns(rows: list[dict[str, Any]], texts: list[dict[str, str]]) -> Table:
 def _records(texts: list[dict[str, str]]) -> Group:
     """Row after row, a line or more for each field that says something; the first names the row."""
     parts: list[RenderableType] = []
+    width = max((len(field) for row in texts for field in list(row)[1:]), default=0)
     for row in texts:
         (_, name), *fields = row.items()
-        table = Table(box=None, show_header=False, padding=(0, 1, 0, 2))
-        table.add_column(no_wrap=True, style="dim", min_width=max(len(field) for field, _ in fields))
+        table = Table(box=None, show_header=False, padding=(0, 0, 0, 2))
+        table.add_column(no_wrap=True, style="dim", min_width=width)
         table.add_column(overflow="fold")
         for field, text in fields:
             if text:

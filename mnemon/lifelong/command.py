@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from .._elsewhere import plain_name
 from .._options import changed_options, option_fields, parse_options
 from ..cells import CELLS, cell_entry, cell_options, count_parameters
 from ..model import Model
@@ -69,7 +70,8 @@ def lifelong(arguments: list[str], show: Show, console: Console) -> None:
         cell_options=changed_options(options, of_cell),
         **{field: getattr(options, field) for field in of_run},
     )
-    folder = options.out or Path("runs") / f"lifelong-{where}-{name}-seed{config.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    folder = options.out or Path("runs") / f"lifelong-{where}-{plain_name(name)}-seed{config.seed}-{stamp}"
     progress = Progress(f"{where} {name}", config.updates, options.json, console)
     progress.say(
         f"{name} with {count_parameters(config.make_model()):,} parameters on {config.levels} levels of {where} "
