@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from .._errors import require
 from .._files import write_atomically
 from .._provenance import provenance
+from ..training import Diverged
 from ._contract import Arm, Estimated, Experiment, Job
 from ._registry import EXPERIMENTS, get_experiment
 from ._runner import chosen_runs, get_preset
@@ -90,12 +91,16 @@ def estimate(
     costs, known = Costs(results), {}
     for arm in timed.values():
         if _key(experiment, preset, arm) not in costs.timed:
-            with tempfile.TemporaryDirectory() as folder:
-                costs.add(experiment, preset, arm, Path(folder) / "run")
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    costs.add(experiment, preset, arm, Path(folder) / "run")
+            except Diverged as error:  # too early to be timed
+                report(f"{arm.name}: diverges at update {error.update}")
+                continue
         known[arm.name] = costs.seconds(experiment, preset, arm) or 0.0
         report(f"{arm.name}: {as_time(known[arm.name])} a run")
     total = sum(known[arm.name] for arm, _ in runs if arm.name in known)
-    untimed = f"; {len(arms) - len(timed)} arms not estimated" if len(timed) < len(arms) else ""
+    untimed = f"; {len(arms) - len(known)} arms not estimated" if len(known) < len(arms) else ""
     report(f"{experiment.id} {preset}: {len(runs)} runs, {as_time(total)} in all one after another{untimed}")
     return costs.path
 

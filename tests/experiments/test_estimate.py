@@ -16,7 +16,7 @@ from mnemon.experiments.gem_cost import GemMeasurement
 from mnemon.experiments.jacobian_decay import JacobianDecay
 from mnemon.lifelong.benchmark import LifelongConfig
 from mnemon.report.listings import experiment_rows
-from mnemon.training import fit
+from mnemon.training import Diverged, fit
 from mnemon.training.runs import RunConfig
 
 
@@ -133,3 +133,17 @@ def test_jacobians_count_as_a_part_of_what_a_network_takes(tmp_path, monkeypatch
     training, _ = Training(longer.config).time_updates(tmp_path / "training")
     assert to_begin > training
     assert 1e-6 < an_update < 1
+
+
+def test_a_network_that_diverges_is_left_out_of_an_estimate(tmp_path, monkeypatch):
+    def time_updates(self: Training, folder: Path) -> tuple[float, float]:
+        if self.config.cell == "gru":
+            raise Diverged(3, None)
+        return 5.0, 0.01
+
+    monkeypatch.setattr(Training, "time_updates", time_updates)
+    said: list[str] = []
+    estimate("lr-window", "laptop", seeds=1, only=["gru-0.001", "lstm-0.001"], results=tmp_path, report=said.append)
+    assert "gru-0.001: diverges at update 3" in said
+    assert said[-1] == "lr-window laptop: 2 runs, 65 s in all one after another; 1 arms not estimated"
+    assert Costs(tmp_path).of("lr-window", "laptop").known == 6  # the LSTM at all rates
