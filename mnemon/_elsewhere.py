@@ -59,9 +59,7 @@ def source_of(name: str, kind: type) -> str:
 def _load_file(path: Path) -> ModuleType:
     """A file as a module, once, so that its classes are the same each time they are asked for."""
     if not path.is_file():
-        raise MnemonError(
-            f"{path}: there is no such file; a class of yours is named FILE.py:CLASS, as my_cell.py:MyCell"
-        )
+        raise MnemonError(f"{path}: there is no such file; {_FORM}")
     loader = SourceFileLoader(str(path), str(path))
     module = ModuleType(loader.name)
     module.__file__ = loader.path

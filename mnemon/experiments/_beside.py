@@ -27,8 +27,9 @@ def with_cells(experiment: Experiment, preset: str, cells: Sequence[str], like: 
     labels = list(dict.fromkeys(arm.label for arm, _ in trainings))
     require(like in labels, "like", like, f"one of {', '.join(labels)}", f"--like {labels[0]}")
     added = [_added(arm, training, cell) for cell in cells for arm, training in trainings if arm.label == like]
-    taken = {arm.name for arm in grid.arms} & {arm.name for arm in added}
-    require(not taken, "beside", ", ".join(sorted(taken)), "a cell that the table does not have", "--beside nutm")
+    names = [arm.name for arm in (*grid.arms, *added)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    require(not twice, "beside", ", ".join(twice), "cells whose names the table does not have, each once", "nutm")
     presets = {**experiment.presets, preset: dataclasses.replace(grid, arms=(*grid.arms, *added))}
     return dataclasses.replace(experiment, presets=presets), [arm.name for arm in added]
 

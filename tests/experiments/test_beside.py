@@ -76,6 +76,8 @@ def test_what_cannot_be_put_there():
         reproduce("th-fig-4.1", "smoke", beside=["rnn"], like="gru")
     with pytest.raises(BadValue, match=r"beside='copying-5-nru' cannot work"):
         reproduce("th-fig-4.1", "smoke", beside=["nru"])
+    with pytest.raises(BadValue, match=r"beside='copying-5-GRU' cannot work.*each once"):
+        reproduce("th-fig-4.1", "smoke", beside=["mnemon.cells:GRU", "mnemon.cells.gru:GRU"])
     with pytest.raises(BadValue, match="lr-window has a table or a figure of its own"):
         reproduce("lr-window", "smoke", beside=["rnn"])
     with pytest.raises(UnknownName, match="unknown cell 'rn'"):
